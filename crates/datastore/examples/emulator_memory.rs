@@ -106,8 +106,8 @@ fn designs() -> Vec<(&'static str, DatastoreSpec)> {
 fn with_backing(spec: DatastoreSpec, directory: PathBuf) -> DatastoreSpec {
     let backing_directory = Some(directory);
     match spec {
-        DatastoreSpec::Emulated { devices, seed, durability, .. } => {
-            DatastoreSpec::Emulated { devices, seed, durability, backing_directory }
+        DatastoreSpec::Emulated { devices, seed, durability, link, .. } => {
+            DatastoreSpec::Emulated { devices, seed, durability, link, backing_directory }
         }
         DatastoreSpec::Cluster { storage, seed, .. } => {
             DatastoreSpec::Cluster { storage, seed, backing_directory }

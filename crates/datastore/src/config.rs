@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use underlay_core::{Bytes, Dilation, Nanos, RootSeed};
-use underlay_model::{Basis, DeviceProfile, Disk, Duplex, Flash, Link, Medium, WriteBuffer};
+use underlay_model::{
+    Basis, DeviceProfile, Disk, Duplex, Flash, HostLink, Link, Medium, WriteBuffer,
+};
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::error::DatastoreError;
@@ -57,6 +59,9 @@ pub(crate) struct ServerConfig {
     pub(crate) durability: Durability,
     /// Devices that volumes lie on directly; none when there is a cluster.
     pub(crate) devices: Vec<DeviceConfig>,
+    /// The link between the host and all these devices.
+    #[serde(default)]
+    pub(crate) link: Option<HostLinkConfig>,
     /// The cluster that all volumes live on.
     #[serde(default)]
     pub(crate) cluster: Option<ClusterServerConfig>,
@@ -73,6 +78,9 @@ pub(crate) struct ClusterServerConfig {
     /// Where it remembers what must survive its server; none = nothing must.
     #[serde(default)]
     pub(crate) memory: Option<PathBuf>,
+    /// Share of every capacity device that other data takes; none = they are empty.
+    #[serde(default)]
+    pub(crate) fill_percent: Option<u8>,
 }
 
 /// Where NBD clients are accepted; nowhere when both are absent.
@@ -119,6 +127,35 @@ pub(crate) struct ProfileConfig {
     power_loss_protected: bool,
     #[serde(default = "undivided")]
     divisor: u32,
+    #[serde(default = "undivided")]
+    copies: u32,
+}
+
+/// The link between a host and its devices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct HostLinkConfig {
+    bytes_per_second: u64,
+    latency_ns: u64,
+    divisor: u32,
+}
+
+impl HostLinkConfig {
+    pub(crate) fn from_link(link: HostLink) -> HostLinkConfig {
+        HostLinkConfig {
+            bytes_per_second: link.bytes_per_second,
+            latency_ns: link.latency.0,
+            divisor: link.divisor,
+        }
+    }
+
+    pub(crate) fn to_link(&self) -> HostLink {
+        HostLink {
+            bytes_per_second: self.bytes_per_second,
+            latency: Nanos(self.latency_ns),
+            divisor: self.divisor,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,6 +247,7 @@ impl ProfileConfig {
             flush_ns: profile.flush.0,
             power_loss_protected: profile.power_loss_protected,
             divisor: profile.divisor,
+            copies: profile.copies,
         }
     }
 
@@ -227,11 +265,12 @@ impl ProfileConfig {
             flush: Nanos(self.flush_ns),
             power_loss_protected: self.power_loss_protected,
             divisor: self.divisor,
+            copies: self.copies,
         }
     }
 }
 
-/// The divisor of a profile that names none.
+/// The divisor and the copies of a profile that names none.
 fn undivided() -> u32 {
     1
 }

@@ -12,7 +12,7 @@ use underlay_core::series::{SeriesKind, SeriesSpec};
 use underlay_model::DeviceCondition;
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
-use crate::config::VolumeConfig;
+use crate::config::{ProfileConfig, VolumeConfig};
 use crate::fault::{ClusterFault, DatastoreNotice};
 use crate::path_cost::{ByDirection, PathCompensation};
 
@@ -54,6 +54,8 @@ pub(crate) enum Command {
     ChangePolicy { volume: Option<String>, policy: PolicyConfig },
     /// Add a disk group to a host of the cluster.
     AddGroup { host: String, group: Box<GroupConfig> },
+    /// Add a capacity device to a disk group of the cluster, `HOST/GROUP`.
+    AddDevice { group: String, profile: Box<ProfileConfig> },
     /// What happened since the last such command.
     Notices,
     /// What the performance service counts of the cluster; the values come with [`Command::Stat`]. Series of volumes that
@@ -154,6 +156,8 @@ pub(crate) enum Answer {
 pub(crate) struct Stat {
     pub(crate) volumes: Vec<VolumeStat>,
     pub(crate) devices: Vec<DeviceStat>,
+    /// What the link between the host and its devices has carried; none without one.
+    pub(crate) link: Option<LinkStat>,
     /// Requests held back until a deadline.
     pub(crate) delayed: u64,
     /// Requests for which the host was slower than the device.
@@ -250,6 +254,26 @@ pub(crate) struct DeviceStat {
     pub(crate) free_bytes: u64,
     pub(crate) buffer_fill_bytes: u64,
     pub(crate) drained_bytes: u64,
+    /// Of a mirrored device; empty for a single one.
+    pub(crate) copies: Vec<CopyStat>,
+}
+
+/// One copy of a mirrored device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct CopyStat {
+    pub(crate) condition: Condition,
+    /// What it must still be given before it is read from.
+    pub(crate) missed_bytes: u64,
+}
+
+/// A link between a host and its devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct LinkStat {
+    /// Time for which transfers in a direction occupied it.
+    pub(crate) read_busy_ns: u64,
+    pub(crate) write_busy_ns: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -98,6 +98,17 @@ pub enum DatastoreError {
         /// Every violated rule.
         problems: Vec<ProfileProblem>,
     },
+    /// Other data has no place on the cluster.
+    #[error("the capacity devices cannot be filled to {percent} %: {reason}")]
+    CannotFill {
+        /// The share asked for.
+        percent: u8,
+        /// Why.
+        reason: String,
+    },
+    /// A link with impossible numbers.
+    #[error("the link between host and devices cannot be used: {0}")]
+    BadLink(&'static str),
     /// The volumes of a device are larger than it.
     #[error(
         "the volumes on device `{device}` need {needed} together, but it holds {capacity}; make them smaller or move one to another device"

@@ -5,8 +5,8 @@
 //! Hosts are named as in the cluster's description; devices `HOST/GROUP/cache` and `HOST/GROUP/disk0`, `disk1` and so on.
 
 use serde::{Deserialize, Serialize};
-use underlay_model::DiskGroupSpec;
 use underlay_model::cluster::Policy;
+use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 /// One fault, or one repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +116,13 @@ pub enum ClusterChange {
         host: String,
         /// The group; its name is new on that host.
         group: Box<DiskGroupSpec>,
+    },
+    /// One capacity device more in a disk group, which rebalancing may fill.
+    Device {
+        /// The disk group, `HOST/GROUP`.
+        group: String,
+        /// The device.
+        profile: Box<DeviceProfile>,
     },
 }
 

@@ -57,9 +57,9 @@ pub fn open(
     check_names(volumes)?;
     match spec {
         DatastoreSpec::Path { directory } => Ok(Box::new(path::open(directory, volumes, context)?)),
-        DatastoreSpec::Emulated { devices, seed, backing_directory, durability } => {
+        DatastoreSpec::Emulated { devices, seed, backing_directory, durability, link } => {
             let emulation = emulated::Emulation {
-                storage: emulated::Storage::Devices(devices),
+                storage: emulated::Storage::Devices(devices, *link),
                 seed: *seed,
                 backing_directory: backing_directory.as_deref(),
                 durability: *durability,

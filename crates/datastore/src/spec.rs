@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use underlay_core::{Bytes, Dilation, Durability, RootSeed};
 use underlay_host::{FileSystem, Teardown, User};
-use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Method, Policy};
+use underlay_model::{DeviceProfile, HostLink};
 
 /// One volume to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub enum DatastoreSpec {
         backing_directory: Option<PathBuf>,
         /// What a power cut can take away.
         durability: Durability,
+        /// The link between the host and all devices; `None` = each is connected directly.
+        link: Option<HostLink>,
     },
     /// A modelled hyper-converged cluster over files for its components.
     Cluster {
@@ -77,6 +79,8 @@ pub struct ClusterStorage {
     pub policy: Policy,
     /// Policies by the volume's name.
     pub policies: BTreeMap<String, Policy>,
+    /// Share of every capacity device that other data takes at the start, in percent; `None` = they are empty.
+    pub fill_percent: Option<u8>,
 }
 
 impl ClusterStorage {

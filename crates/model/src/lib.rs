@@ -26,6 +26,8 @@ pub mod builtin;
 
 mod stripe_set;
 
+mod mirror;
+
 mod agenda;
 
 mod service_factor;
@@ -38,6 +40,8 @@ mod disk;
 
 mod link;
 
+pub mod host_link;
+
 mod write_run;
 
 mod write_buffer;
@@ -45,6 +49,8 @@ mod write_buffer;
 pub mod device;
 
 pub mod device_condition;
+
+mod copies;
 
 pub mod store;
 
@@ -62,6 +68,7 @@ pub mod cluster;
 
 pub mod performance;
 
+pub use copies::{CopyState, device_names};
 pub use device::{Completion, Device};
 pub use device_condition::DeviceCondition;
 pub use disk_group::{
@@ -70,6 +77,8 @@ pub use disk_group::{
     MemberState, QueueCounters, Reduction, ReductionCosts, ReductionCounters, WriteBufferCounters,
     WriteBufferSpec,
 };
+pub use host_link::{HostLink, LinkUse};
+pub use mirror::mirror;
 pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,

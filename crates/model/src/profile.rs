@@ -45,6 +45,14 @@ pub struct DeviceProfile {
     /// fall by this factor, while a request that finds the device idle takes as long as ever. Sizes
     /// (capacity, buffer) are not divided by it. Range 1 to 4096.
     pub divisor: u32,
+    /// Equal drives that all hold the same (RAID-1); 1 = a single drive. [`crate::Store`] keeps the copies; a lone
+    /// [`crate::Device`] is one of them. Range 1 to [`DeviceProfile::COPIES_MAX`].
+    pub copies: u32,
+}
+
+impl DeviceProfile {
+    /// Most copies of a mirror.
+    pub const COPIES_MAX: u32 = 4;
 }
 
 words! {

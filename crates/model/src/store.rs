@@ -4,16 +4,15 @@
 //! and [`Store::advance`] hands back what has completed. Callers ask [`Store::next_wakeup`] when that is
 //! worth doing. So the caller does not depend on a request being a single step.
 //!
-//! Today a volume is an extent of one device, and a request is one step on that device. The
-//! hyper-converged datastore (disk groups of a cache and capacity devices, policies, placement,
-//! destaging, resync) belongs here, between volumes and devices, behind the same three functions.
+//! A volume is an extent of one device, and a request is one step on that device, or one on each of its
+//! copies. All devices may be behind one link. Clusters of disk groups have an interface of their own.
 
-use crate::device::Device;
-use crate::device_condition::{DeviceClock, DeviceCondition};
+use crate::copies::{CopySet, CopyState, Served};
+use crate::device_condition::DeviceCondition;
+use crate::host_link::{HostLink, HostLinkState, LinkUse};
 use crate::profile::DeviceProfile;
 use crate::request::{Operation, Request};
 use crate::service_factor::ServiceFactor;
-use crate::service_time::unit_interval;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -77,8 +76,10 @@ pub enum StoreOutcome {
 /// Devices, the volumes on them, and the requests in flight.
 #[derive(Clone, Debug)]
 pub struct Store {
-    devices: Vec<DeviceState>,
+    devices: Vec<CopySet>,
     volumes: Vec<Extent>,
+    /// What all requests pass on their way.
+    link: Option<HostLinkState>,
     in_flight: BinaryHeap<Reverse<Pending>>,
     submitted: u64,
     /// What stuck devices hold, in order of arrival.
@@ -87,13 +88,6 @@ pub struct Store {
     random: Pcg64,
     /// Per volume, in the order of [`Operation::ALL`]; those that are missing are 1.
     factors: Vec<[ServiceFactor; 4]>,
-}
-
-#[derive(Clone, Debug)]
-struct DeviceState {
-    device: Device,
-    condition: DeviceCondition,
-    clock: DeviceClock,
 }
 
 /// A request that a stuck device has accepted. The request is already placed on the device.
@@ -106,7 +100,7 @@ struct Held {
     arrived: Nanos,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Extent {
     device: usize,
     base: u64,
@@ -155,22 +149,32 @@ impl Store {
             .zip(&used)
             .map(|(device, used)| {
                 let extent = Bytes((*used).max(EXTENT_ALIGNMENT_BYTES));
-                DeviceState {
-                    device: Device::with_extent(&device.profile, extent, seed, &device.name),
-                    condition: DeviceCondition::Healthy,
-                    clock: DeviceClock::wall(),
-                }
+                CopySet::new(&device.profile, extent, seed, &device.name)
             })
             .collect();
         Store {
             devices,
             volumes: extents,
+            link: None,
             in_flight: BinaryHeap::with_capacity(4096),
             submitted: 0,
             held: Vec::new(),
             random: seed.stream("device-errors", 0),
             factors: Vec::new(),
         }
+    }
+
+    /// Puts all devices behind a link, idle; `None` = each is connected directly.
+    ///
+    /// # Panics
+    /// If the link has a [`HostLink::problem`].
+    pub fn set_link(&mut self, link: Option<HostLink>) {
+        self.link = link.map(HostLinkState::new);
+    }
+
+    /// What the link has carried; `None` without one.
+    pub fn link_use(&self) -> Option<LinkUse> {
+        self.link.as_ref().map(HostLinkState::used)
     }
 
     /// Accepts a request to a volume at `now`. It comes back from [`Store::advance`] under `id`.
@@ -183,28 +187,25 @@ impl Store {
         assert!(end <= extent.capacity.0, "request beyond the end of volume {volume}");
         let placed = Request { offset_bytes: extent.base + request.offset_bytes, ..*request };
         let held = Held { device: extent.device, volume, placed, id, arrived: now };
-        if self.devices[extent.device].condition == DeviceCondition::Stuck {
+        if self.devices[extent.device].waits(request.operation) {
             self.held.push(held);
         } else {
             self.begin(now, held);
         }
     }
 
-    /// Hands a request to a device that is not stuck.
+    /// Hands a request to a device that need not hold it.
     fn begin(&mut self, now: Nanos, Held { device, volume, placed, id, arrived }: Held) {
-        let DeviceState { device, condition, clock } = &mut self.devices[device];
-        let (at, queue, outcome) = if *condition == DeviceCondition::Lost {
-            (now, Nanos::ZERO, StoreOutcome::DeviceLost)
-        } else {
-            let began = clock.at(now);
-            let factors = self.factors.get(volume);
-            let factor = factors.map_or(ServiceFactor::ONE, |of| of[placed.operation.index()]);
-            let completion = device.submit_at_pace(began, &placed, factor);
-            let took = clock.on_the_wall(completion.at.saturating_sub(began));
-            let fails = matches!(*condition, DeviceCondition::Erroring { probability }
-                if unit_interval(&mut self.random) < probability);
-            let outcome = if fails { StoreOutcome::DeviceError } else { StoreOutcome::Done };
-            (now + took, clock.on_the_wall(completion.queue).min(took), outcome)
+        let factors = self.factors.get(volume);
+        let factor = factors.map_or(ServiceFactor::ONE, |of| of[placed.operation.index()]);
+        let Served { at, queue, outcome } =
+            self.devices[device].serve(now, &placed, factor, &mut self.random);
+        let (at, queue) = match &mut self.link {
+            Some(link) if outcome != StoreOutcome::DeviceLost => {
+                let passed = link.pass(now, at, &placed);
+                (passed.at, queue + passed.queue)
+            }
+            _ => (at, queue),
         };
         self.submitted += 1;
         let queue = queue + (now - arrived);
@@ -215,25 +216,70 @@ impl Store {
         }));
     }
 
-    /// Changes how a device works from `now` on. Requests that it has keep the time they were given; those that it
-    /// held while it was stuck begin now.
+    /// Changes how a device works from `now` on, every copy of it. Requests that it has keep the time they were given;
+    /// those that it held while it was stuck begin now.
     ///
     /// # Panics
     /// If the condition has a [`DeviceCondition::problem`].
     pub fn set_condition(&mut self, now: Nanos, device: usize, condition: DeviceCondition) {
+        self.change_condition(now, device, None, condition);
+    }
+
+    /// The same for one copy of a mirrored device, counted from 0.
+    ///
+    /// # Panics
+    /// If the condition has a [`DeviceCondition::problem`], or there is no such copy.
+    pub fn set_copy_condition(
+        &mut self,
+        now: Nanos,
+        device: usize,
+        copy: usize,
+        condition: DeviceCondition,
+    ) {
+        assert!(copy < self.devices[device].len(), "device {device} has no copy {copy}");
+        self.change_condition(now, device, Some(copy), condition);
+    }
+
+    fn change_condition(
+        &mut self,
+        now: Nanos,
+        device: usize,
+        copy: Option<usize>,
+        condition: DeviceCondition,
+    ) {
         assert_eq!(condition.problem(), None, "condition of device {device}");
-        let state = &mut self.devices[device];
-        state.condition = condition;
-        state.clock.change(now, condition);
-        if condition == DeviceCondition::Stuck {
-            return;
-        }
-        let (released, kept) =
-            std::mem::take(&mut self.held).into_iter().partition(|held| held.device == device);
+        self.devices[device].set_condition(now, copy, condition);
+        self.release(now, device);
+    }
+
+    /// Begins what a device held and no longer has to.
+    fn release(&mut self, now: Nanos, device: usize) {
+        let (released, kept) = std::mem::take(&mut self.held).into_iter().partition(|held| {
+            held.device == device && !self.devices[device].waits(held.placed.operation)
+        });
         self.held = kept;
         let released: Vec<Held> = released;
         for held in released {
             self.begin(now, held);
+        }
+    }
+
+    /// Takes over how the devices of `old` work: the same devices, before volumes came or went, or before a power cut.
+    /// Nothing is copied before [`Store::resume_copying`].
+    pub fn succeed(&mut self, now: Nanos, old: &Store) {
+        let is_laid_out_anew = self.volumes != old.volumes;
+        for (device, old) in self.devices.iter_mut().zip(&old.devices) {
+            device.succeed(now, old, is_laid_out_anew);
+        }
+        if let (Some(link), Some(old)) = (&mut self.link, &old.link) {
+            link.succeed(old);
+        }
+    }
+
+    /// Copies are given what they miss, from `now` on.
+    pub fn resume_copying(&mut self, now: Nanos) {
+        for device in &mut self.devices {
+            device.resume_copying(now);
         }
     }
 
@@ -245,8 +291,8 @@ impl Store {
         let of_writes = |factors: &[[ServiceFactor; 4]], volume: usize| {
             factors.get(volume).map_or(ServiceFactor::ONE, |of| of[Operation::Write.index()])
         };
-        for (number, DeviceState { device, clock, .. }) in self.devices.iter_mut().enumerate() {
-            device.repace_buffer(clock.at(now), |offset| {
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            device.repace_buffers(now, |offset| {
                 let is_there = |extent: &Extent| {
                     extent.device == number
                         && (extent.base..extent.base + extent.capacity.0).contains(&offset)
@@ -257,18 +303,35 @@ impl Store {
         }
     }
 
-    /// How a device works.
+    /// How a device works. A mirrored one is lost when none of its copies can serve.
     pub fn condition(&self, device: usize) -> DeviceCondition {
-        self.devices[device].condition
+        self.devices[device].condition()
     }
 
-    /// When [`Store::advance`] will next have something to do; `None` when nothing is in flight.
+    /// How each copy of a mirrored device is; empty for a single one.
+    pub fn copies(&self, device: usize) -> Vec<CopyState> {
+        self.devices[device].states()
+    }
+
+    /// Whether a device is healthy with all its copies, and none of them misses anything.
+    pub fn is_whole(&self, device: usize) -> bool {
+        self.devices[device].is_whole()
+    }
+
+    /// When [`Store::advance`] will next have something to do; `None` when nothing is in flight, and nothing is copied.
     pub fn next_wakeup(&self) -> Option<Nanos> {
-        self.in_flight.peek().map(|pending| pending.0.finished.at)
+        let request = self.in_flight.peek().map(|pending| pending.0.finished.at);
+        self.devices.iter().filter_map(CopySet::next_wakeup).chain(request).min()
     }
 
     /// Lets time pass up to `now` and appends what completed, in order of completion.
     pub fn advance(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
+        for device in 0..self.devices.len() {
+            if self.devices[device].advance(now, &mut self.random) {
+                // Another copy may be read now.
+                self.release(now, device);
+            }
+        }
         while let Some(next) = self.in_flight.peek_mut() {
             if next.0.finished.at > now {
                 break;
@@ -283,16 +346,14 @@ impl Store {
         self.in_flight.len() + self.held.len()
     }
 
-    /// Bytes in the write buffer of a device at `now`.
+    /// Bytes in the write buffer of a device at `now`; of the fullest copy, where there are several.
     pub fn buffer_fill(&mut self, device: usize, now: Nanos) -> Bytes {
-        let DeviceState { device, clock, .. } = &mut self.devices[device];
-        device.buffer_fill(clock.at(now))
+        self.devices[device].buffer_fill(now)
     }
 
-    /// Bytes that left the write buffer of a device for its medium up to `now`.
+    /// Bytes that left the write buffer of a device for its medium up to `now`; of the copy with the most.
     pub fn drained_bytes(&mut self, device: usize, now: Nanos) -> Bytes {
-        let DeviceState { device, clock, .. } = &mut self.devices[device];
-        device.drained_bytes(clock.at(now))
+        self.devices[device].drained_bytes(now)
     }
 }
 

@@ -160,6 +160,8 @@ pub mod finding {
     pub const FAULT_LOST_DATA: &str = "fault-lost-data";
     /// A scheduled fault was not injected.
     pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
+    /// Copies were still being made at the end of the longest time that the study waits for them.
+    pub const RESYNC_NOT_DONE: &str = "resync-not-done";
     /// Summary of background work.
     pub const BACKGROUND: &str = "background";
     /// A search found no rate, or not the highest one.

@@ -88,6 +88,8 @@ words! {
         NullTwin = "null-twin",
         /// Resources being slowed and released one after another, to find which one limits; not measured.
         CausalCheck = "causal-check",
+        /// No users any more: what goes on by itself is sampled; not measured.
+        CoolDown = "cool-down",
         /// A fault and the recovery from it.
         Fault = "fault",
         /// Stopping load and server.

@@ -30,6 +30,15 @@ pub enum ClusterTargetError {
         #[source]
         refusal: PlacementRefusal,
     },
+    /// Other data has no place.
+    #[error("the capacity devices cannot be filled to {percent} %")]
+    Fill {
+        /// The share asked for.
+        percent: u8,
+        /// Why not.
+        #[source]
+        refusal: PlacementRefusal,
+    },
 }
 
 /// What the write buffers of all disk groups hold, and have passed on.
@@ -100,6 +109,15 @@ impl ClusterTarget {
             submitted: Vec::new(),
             events: Vec::new(),
         })
+    }
+
+    /// Lets other data take that share of every capacity device.
+    ///
+    /// # Errors
+    /// When it has no place.
+    pub fn fill(&mut self, percent: u8) -> Result<(), ClusterTargetError> {
+        let filled = self.cluster.fill(Nanos::ZERO, percent);
+        filled.map_err(|refusal| ClusterTargetError::Fill { percent, refusal })
     }
 
     /// The cluster, for its counters.
@@ -216,5 +234,48 @@ impl Target for ClusterTarget {
                 return now;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClusterTarget, ClusterTargetError};
+    use crate::stack::Stack;
+    use underlay_core::{Bytes, Nanos, RootSeed};
+    use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+    use underlay_model::{DiskGroupSpec, builtin};
+
+    #[test]
+    fn a_filled_cluster_begins_with_other_data_on_every_device() {
+        let mut profile = builtin::find("null").expect("built in");
+        profile.capacity = Bytes::from_gib(1);
+        let host = |index: usize| HostSpec {
+            name: format!("h{index}"),
+            fault_domain: None,
+            groups: vec![DiskGroupSpec::new("g", profile.clone(), vec![profile.clone(); 2])],
+        };
+        let spec = ClusterSpec {
+            hosts: (0..3).map(host).collect(),
+            network: NetworkSpec { latency: Nanos(1), bytes_per_second: 1 << 30 },
+            settings: ClusterSettings { components_per_host: 400, ..ClusterSettings::default() },
+        };
+        let volumes = [Bytes::from_mib(64)];
+        let target = || {
+            let (policy, stack) = (Policy::DEFAULT, Stack::NONE);
+            ClusterTarget::new(&spec, policy, stack, &volumes, RootSeed(1)).expect("a cluster")
+        };
+        let mut filled = target();
+        filled.fill(81).expect("there is room");
+        for device in filled.cluster().devices() {
+            let percent = device.used.0 * 100 / device.capacity.0;
+            assert!((81..=83).contains(&percent), "{percent} %");
+        }
+        assert_eq!(filled.cluster().volumes().count(), 1);
+        let mut refused = spec.clone();
+        refused.settings.components_per_host = 100;
+        let built =
+            ClusterTarget::new(&refused, Policy::DEFAULT, Stack::NONE, &volumes, RootSeed(1));
+        let refusal = built.expect("a cluster").fill(81).expect_err("too many components");
+        assert!(matches!(refusal, ClusterTargetError::Fill { percent: 81, .. }), "{refusal}");
     }
 }

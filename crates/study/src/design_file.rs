@@ -19,6 +19,7 @@ use underlay_model::DeviceProfile;
 pub fn single_device(profile: DeviceProfile) -> DatastoreKind {
     DatastoreKind::Emulated {
         devices: vec![(profile.name.clone(), profile)],
+        link: None,
         durability: Durability::Profile,
         backing: None,
     }
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn a_device_profile_is_a_design_of_one_device() {
         for device in crate::builtin::builtin_devices() {
-            let DatastoreKind::Emulated { devices, durability, backing } =
+            let DatastoreKind::Emulated { devices, durability, backing, .. } =
                 parse(&device.text).expect("a profile")
             else {
                 panic!("devices")

@@ -301,7 +301,10 @@ fn under_load(plan: &Plan) -> Nanos {
     // In the first repeat only: each run has its share.
     let causal = procedure.causal.map_or(0, |causal| causal.total().0);
     let causal = causal / u64::from(procedure.repeats.max(1));
-    Nanos(before.saturating_add(rung.saturating_mul(rungs)).saturating_add(causal))
+    // Nobody knows how early its condition ends it.
+    let after = procedure.cool_down.map_or(0, |cool_down| cool_down.at_most.0);
+    let rungs = rung.saturating_mul(rungs);
+    Nanos(before.saturating_add(rungs).saturating_add(causal).saturating_add(after))
 }
 
 /// How long a job takes; `None` of a workload that users follow.

@@ -7,8 +7,8 @@ use std::fmt;
 use underlay_core::words;
 
 use underlay_core::{Bytes, Nanos};
-use underlay_model::DiskGroupSpec;
 use underlay_model::cluster::{Checksum, Method, Policy};
+use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 words! {
     /// The kinds of faults that a study can name.
@@ -37,6 +37,8 @@ words! {
         PolicyChange = "policy-change",
         /// A host gets one disk group more.
         DiskGroupAdded = "disk-group-added",
+        /// A disk group gets one capacity device more.
+        DeviceAdded = "device-added",
     }
 }
 
@@ -49,6 +51,7 @@ impl FaultKind {
                 | FaultKind::TornWrite
                 | FaultKind::PolicyChange
                 | FaultKind::DiskGroupAdded
+                | FaultKind::DeviceAdded
         )
     }
 
@@ -177,6 +180,13 @@ pub enum FaultAction {
         /// The group, scaled and named.
         group: Box<DiskGroupSpec>,
     },
+    /// The disk group gets one empty capacity device more.
+    DeviceAdded {
+        /// `HOST/GROUP`.
+        group: String,
+        /// The device, scaled.
+        profile: Box<DeviceProfile>,
+    },
 }
 
 /// What of a policy changes; the rest stays as the design has it.
@@ -228,6 +238,7 @@ impl FaultAction {
             FaultAction::PowerCut => FaultKind::PowerCut,
             FaultAction::PolicyChange { .. } => FaultKind::PolicyChange,
             FaultAction::DiskGroupAdded { .. } => FaultKind::DiskGroupAdded,
+            FaultAction::DeviceAdded { .. } => FaultKind::DeviceAdded,
         }
     }
 
@@ -254,6 +265,7 @@ impl FaultAction {
             FaultAction::HostLost { host }
             | FaultAction::HostFrozen { host }
             | FaultAction::DiskGroupAdded { host, .. } => host.clone(),
+            FaultAction::DeviceAdded { group, .. } => group.clone(),
             FaultAction::HostsPartitioned { hosts } => hosts.join(", "),
             FaultAction::BitRot { volume, .. } | FaultAction::TornWrite { volume, .. } => {
                 volume.clone()
@@ -294,6 +306,9 @@ impl FaultAction {
                     .map_or_else(|| "all volumes".to_string(), |volume| format!("volume {volume}"));
                 format!("{of} get another policy: {change}")
             }
+            FaultAction::DeviceAdded { group, profile } => {
+                format!("disk group {group} gets a capacity device: {}", profile.name)
+            }
             FaultAction::DiskGroupAdded { host, group } => {
                 let capacity: Vec<&str> =
                     group.capacity.iter().map(|profile| profile.name.as_str()).collect();
@@ -324,7 +339,8 @@ impl FaultAction {
             FaultAction::BitRot { .. }
             | FaultAction::TornWrite { .. }
             | FaultAction::PolicyChange { .. }
-            | FaultAction::DiskGroupAdded { .. } => return None,
+            | FaultAction::DiskGroupAdded { .. }
+            | FaultAction::DeviceAdded { .. } => return None,
         })
     }
 }

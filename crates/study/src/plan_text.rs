@@ -4,9 +4,10 @@ mod scheduled;
 
 use std::fmt::Write;
 
-use underlay_core::{Bytes, Evidence};
-use underlay_model::DeviceProfile;
+use underlay_core::{Bytes, Evidence, Nanos};
+use underlay_model::{DeviceProfile, HostLink};
 
+use crate::exact;
 use crate::finding::Finding;
 use crate::plan::{
     AxisPlan, BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL,
@@ -260,11 +261,18 @@ fn one_run(plan: &Plan) -> String {
         let faster = if causal.what_if { ", what if" } else { "" };
         format!("in the first repeat causal check{faster} {}; ", causal.total())
     });
+    let cool_down =
+        procedure.cool_down.map_or_else(String::new, |cool_down| match cool_down.until {
+            None => format!("cool down {}; ", cool_down.at_most),
+            Some(until) => {
+                format!("cool down until {}, at most {}; ", until.as_str(), cool_down.at_most)
+            }
+        });
     let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
     let warm_up_to =
         procedure.warm_up_to.map_or_else(String::new, |users| format!(" to {users} users"));
     format!(
-        "restore, start, settle {}, warm up {}{warm_up_to}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}stop, check",
+        "restore, start, settle {}, warm up {}{warm_up_to}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}{cool_down}stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),
@@ -323,9 +331,12 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
         DatastoreKind::Path { directory } => {
             page.line(&format!("    directory {}", directory.display()));
         }
-        DatastoreKind::Emulated { devices, durability, backing } => {
+        DatastoreKind::Emulated { devices, link, durability, backing } => {
             for (name, profile) in devices {
                 page.wrapped("    ", "      ", &device(name, profile));
+            }
+            if let Some(link) = link {
+                page.line(&format!("    {}", host_link(*link)));
             }
             if *durability != crate::Durability::Profile {
                 page.line(&format!("    durability {}", durability.as_str()));
@@ -353,6 +364,19 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
     }
 }
 
+fn host_link(link: HostLink) -> String {
+    let rate = exact::size(Bytes(link.bytes_per_second));
+    let latency = match link.latency {
+        Nanos::ZERO => String::new(),
+        latency => format!(", {} per request", exact::time(latency)),
+    };
+    let part = match link.divisor {
+        1 => String::new(),
+        divisor => format!(", 1/{divisor} of it"),
+    };
+    format!("link to all devices {rate}/s in each direction{latency}{part}")
+}
+
 fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
     let mut hosts: Vec<(Vec<&str>, String)> = Vec::new();
     for host in &plan.spec.hosts {
@@ -365,6 +389,11 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
     for (names, text) in hosts {
         let text = format!("hosts {}: {text}", names.join(", "));
         page.wrapped("    ", "      ", &text);
+    }
+    if let Some(percent) = plan.fill_percent {
+        page.line(&format!(
+            "    {percent} % of every capacity device hold other data at the start"
+        ));
     }
     let network = &plan.spec.network;
     page.line(&format!(

@@ -167,6 +167,11 @@ impl<'t> Item<'t> {
         Item { value: value.get_ref(), span: value.span(), path }
     }
 
+    /// Whether it is a table.
+    pub fn is_table(&self) -> bool {
+        matches!(self.value, DeValue::Table(_))
+    }
+
     /// A text.
     pub fn text(&self, report: &mut Report) -> Option<String> {
         match self.value {
@@ -390,7 +395,8 @@ impl<'t> Item<'t> {
         }
     }
 
-    fn section<T: Default>(
+    /// A table that is read where it stands.
+    pub fn section<T: Default>(
         &self,
         report: &mut Report,
         read: impl FnOnce(&mut Keys<'t, '_>) -> T,

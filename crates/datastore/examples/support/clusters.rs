@@ -55,6 +55,6 @@ pub fn null(hosts: usize) -> ClusterSpec {
 
 /// A datastore of it, all volumes with one policy.
 pub fn storage(spec: ClusterSpec, policy: Policy) -> DatastoreSpec {
-    let storage = ClusterStorage { spec, policy, policies: BTreeMap::new() };
+    let storage = ClusterStorage { spec, policy, policies: BTreeMap::new(), fill_percent: None };
     DatastoreSpec::Cluster { storage: Box::new(storage), seed: SEED, backing_directory: None }
 }

@@ -108,6 +108,7 @@ pub fn on_one_device(profile: &DeviceProfile) -> DatastoreSpec {
         seed: RootSeed(1),
         backing_directory: None,
         durability: Durability::Profile,
+        link: None,
     }
 }
 

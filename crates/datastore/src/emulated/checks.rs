@@ -5,7 +5,7 @@ use std::path::Path;
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::Cluster;
-use underlay_model::{DeviceProfile, Medium};
+use underlay_model::{DeviceProfile, HostLink, Medium};
 
 use crate::error::DatastoreError;
 use crate::spec::{ClusterStorage, VolumeRequest};
@@ -46,6 +46,14 @@ pub(crate) fn check_devices(devices: &[(String, DeviceProfile)]) -> Result<(), D
         }
     }
     Ok(())
+}
+
+/// A link that can be modelled.
+pub(crate) fn check_link(link: Option<HostLink>) -> Result<(), DatastoreError> {
+    match link.and_then(|link| link.problem()) {
+        Some(problem) => Err(DatastoreError::BadLink(problem)),
+        None => Ok(()),
+    }
 }
 
 /// Finds the device of each volume and checks that they hold their volumes.

@@ -12,7 +12,8 @@ use super::mounted::VolumeSite;
 use super::{Emulation, Storage};
 use crate::cluster_config::ClusterConfig;
 use crate::config::{
-    ClusterServerConfig, DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig,
+    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ProfileConfig, ServerConfig,
+    VolumeConfig,
 };
 use crate::error::DatastoreError;
 use crate::path::allow_traversal;
@@ -82,9 +83,9 @@ impl Layout {
         placed: &[usize],
         dilation: Dilation,
     ) -> ServerConfig {
-        let (devices, cluster) = match emulation.storage {
-            Storage::Devices(devices) => (devices, None),
-            Storage::Cluster(cluster) => (&[][..], Some(cluster)),
+        let (devices, link, cluster) = match emulation.storage {
+            Storage::Devices(devices, link) => (devices, link, None),
+            Storage::Cluster(cluster) => (&[][..], None, Some(cluster)),
         };
         let volumes = requests.iter().enumerate().map(|(index, request)| VolumeConfig {
             name: request.name.clone(),
@@ -105,10 +106,12 @@ impl Layout {
             time_dilation: dilation.factor(),
             durability: emulation.durability,
             devices: devices.collect(),
+            link: link.map(HostLinkConfig::from_link),
             cluster: cluster.map(|cluster| ClusterServerConfig {
                 spec: ClusterConfig::from_spec(&cluster.spec),
                 components: self.backing.clone(),
                 memory: None,
+                fill_percent: cluster.fill_percent,
             }),
             volumes: volumes.collect(),
         }

@@ -28,9 +28,10 @@ use std::time::Duration;
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Dilation, Evidence, Histogram, Nanos, RootSeed};
 use underlay_host::{Resource, Teardown, Ticket};
-use underlay_model::{DeviceProfile, Operation};
+use underlay_model::{DeviceProfile, HostLink, Operation};
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
+use crate::config::ProfileConfig;
 use crate::control::{
     Answer, Command, Condition, EncodedHistogram, Pace, SeriesEntry, Stat, TimingMode,
 };
@@ -46,6 +47,7 @@ use layout::Layout;
 use mounted::{MountedFile, VolumeSite};
 use path_calibration::{Calibration, calibrate};
 use path_follower::PathFollower;
+use series::DeviceSeries;
 use server_process::{ServerProcess, unexpected};
 use underlay_core::Durability;
 
@@ -68,8 +70,8 @@ pub(crate) struct Emulation<'a> {
 /// What volumes live on.
 #[derive(Clone, Copy)]
 pub(crate) enum Storage<'a> {
-    /// Each on one of these.
-    Devices(&'a [(String, DeviceProfile)]),
+    /// Each on one of these, all of them behind a link or none.
+    Devices(&'a [(String, DeviceProfile)], Option<HostLink>),
     Cluster(&'a ClusterStorage),
 }
 
@@ -77,7 +79,9 @@ impl Storage<'_> {
     /// Whether no device of it takes any time.
     fn is_instant(&self) -> bool {
         match self {
-            Storage::Devices(devices) => devices.iter().all(|(_, profile)| profile.is_instant()),
+            Storage::Devices(devices, link) => {
+                link.is_none() && devices.iter().all(|(_, profile)| profile.is_instant())
+            }
             Storage::Cluster(cluster) => cluster.spec.is_instant(),
         }
     }
@@ -85,7 +89,7 @@ impl Storage<'_> {
     /// What volumes need at most once they are filled, copies and parity included.
     fn needed(&self, requests: &[VolumeRequest]) -> Bytes {
         let needed = |request: &VolumeRequest| match self {
-            Storage::Devices(_) => request.capacity,
+            Storage::Devices(..) => request.capacity,
             Storage::Cluster(cluster) => cluster.needed(&request.name, request.capacity),
         };
         requests.iter().map(needed).sum()
@@ -99,7 +103,8 @@ pub(crate) struct EmulatedDatastore {
     sites: Vec<VolumeSite>,
     mounted: Vec<MountedFile>,
     volumes: Vec<MountedVolume>,
-    devices: Vec<String>,
+    devices: Vec<DeviceSeries>,
+    has_link: bool,
     /// What is counted of the cluster; nothing without one.
     cluster_series: Vec<SeriesEntry>,
     /// In the order of registration.
@@ -124,8 +129,9 @@ pub(crate) fn open(
 ) -> Result<EmulatedDatastore, DatastoreError> {
     let storage = emulation.storage;
     let placed = match storage {
-        Storage::Devices(devices) => {
+        Storage::Devices(devices, link) => {
             checks::check_devices(devices)?;
+            checks::check_link(link)?;
             checks::place_volumes(devices, requests)?
         }
         Storage::Cluster(cluster) => {
@@ -163,9 +169,10 @@ pub(crate) fn open(
         mounted,
         volumes: requests.iter().zip(&layout.targets).map(described).collect(),
         devices: match storage {
-            Storage::Devices(devices) => devices.iter().map(|(name, _)| name.clone()).collect(),
+            Storage::Devices(devices, _) => devices.iter().map(device_series).collect(),
             Storage::Cluster(_) => Vec::new(),
         },
+        has_link: matches!(storage, Storage::Devices(_, Some(_))),
         cluster_series,
         directories: layout.tickets,
         export,
@@ -179,6 +186,10 @@ pub(crate) fn open(
     datastore.follow_path()?;
     datastore.take_block_counters();
     Ok(datastore)
+}
+
+fn device_series((name, profile): &(String, DeviceProfile)) -> DeviceSeries {
+    DeviceSeries { name: name.clone(), is_mirrored: profile.copies > 1 }
 }
 
 fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
@@ -202,7 +213,7 @@ fn start_timing(
     if !storage.is_instant() {
         let found = calibrate(server, &Path::new("/dev").join(block_device), dilation)?;
         // The path through a cluster is longer than any host's own.
-        if let Storage::Devices(devices) = storage {
+        if let Storage::Devices(devices, _) = storage {
             checks::check_floor(devices, found.floor)?;
         }
         calibration = Some(found);
@@ -281,8 +292,7 @@ impl Datastore for EmulatedDatastore {
 
     fn series(&self) -> Vec<SeriesSpec> {
         let volumes: Vec<&str> = self.volumes.iter().map(|volume| volume.name.as_str()).collect();
-        let devices: Vec<&str> = self.devices.iter().map(String::as_str).collect();
-        let mut series = series::declare(&volumes, &devices);
+        let mut series = series::declare(&volumes, &self.devices, self.has_link);
         series.extend(self.cluster_series.iter().map(SeriesEntry::to_spec));
         series
     }
@@ -394,6 +404,10 @@ impl Datastore for EmulatedDatastore {
             ClusterChange::DiskGroup { host, group } => Command::AddGroup {
                 host: host.clone(),
                 group: Box::new(GroupConfig::from_spec(group)),
+            },
+            ClusterChange::Device { group, profile } => Command::AddDevice {
+                group: group.clone(),
+                profile: Box::new(ProfileConfig::from_profile(profile)),
             },
         })
     }

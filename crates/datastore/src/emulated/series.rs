@@ -5,10 +5,20 @@ use underlay_core::series::SeriesSpec;
 use underlay_model::Operation;
 
 use super::io_times::IoTimes;
-use crate::control::Stat;
+use crate::control::{Condition, CopyStat, Stat};
 
-/// What is declared for these volumes and devices.
-pub(crate) fn declare(volumes: &[&str], devices: &[&str]) -> Vec<SeriesSpec> {
+/// A device, as far as it decides what is declared.
+pub(crate) struct DeviceSeries {
+    pub(crate) name: String,
+    pub(crate) is_mirrored: bool,
+}
+
+/// What is declared for these volumes and devices, and for the link before them.
+pub(crate) fn declare(
+    volumes: &[&str],
+    devices: &[DeviceSeries],
+    has_link: bool,
+) -> Vec<SeriesSpec> {
     let mut series = Vec::new();
     for volume in volumes {
         for operation in Operation::ALL {
@@ -21,9 +31,18 @@ pub(crate) fn declare(volumes: &[&str], devices: &[&str]) -> Vec<SeriesSpec> {
         series.push(SeriesSpec::gauge(format!("volume.{volume}.in-flight"), "ios"));
         series.push(SeriesSpec::gauge(format!("volume.{volume}.volatile"), "bytes"));
     }
-    for device in devices {
-        series.push(SeriesSpec::gauge(format!("device.{device}.buffer.fill"), "bytes"));
-        series.push(SeriesSpec::counter(format!("device.{device}.buffer.drained"), "bytes"));
+    for DeviceSeries { name, is_mirrored } in devices {
+        series.push(SeriesSpec::gauge(format!("device.{name}.buffer.fill"), "bytes"));
+        series.push(SeriesSpec::counter(format!("device.{name}.buffer.drained"), "bytes"));
+        if *is_mirrored {
+            // Copies that are lost or incomplete, and what these must still be given.
+            series.push(SeriesSpec::gauge(format!("device.{name}.copies.missing"), "copies"));
+            series.push(SeriesSpec::gauge(format!("device.{name}.resync.left"), "bytes"));
+        }
+    }
+    if has_link {
+        series.push(SeriesSpec::counter("link.read.busy", "ns"));
+        series.push(SeriesSpec::counter("link.write.busy", "ns"));
     }
     series.push(SeriesSpec::counter("server.delayed", "ios"));
     series.push(SeriesSpec::counter("server.host-limited", "ios"));
@@ -54,6 +73,16 @@ pub(crate) fn values(stat: &Stat, io_times: &IoTimes) -> Vec<f64> {
     }
     for device in &stat.devices {
         values.extend([device.buffer_fill_bytes as f64, device.drained_bytes as f64]);
+        if !device.copies.is_empty() {
+            let is_missing =
+                |copy: &&CopyStat| copy.condition == Condition::Lost || copy.missed_bytes > 0;
+            let missing = device.copies.iter().filter(is_missing).count();
+            let left: u64 = device.copies.iter().map(|copy| copy.missed_bytes).sum();
+            values.extend([missing as f64, left as f64]);
+        }
+    }
+    if let Some(link) = &stat.link {
+        values.extend([link.read_busy_ns as f64, link.write_busy_ns as f64]);
     }
     let server = [stat.delayed, stat.host_limited, stat.lateness_ns, stat.errors, stat.cpu_ns];
     values.extend(server.map(|value| value as f64));
@@ -66,8 +95,8 @@ pub(crate) fn values(stat: &Stat, io_times: &IoTimes) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{IoTimes, declare, values};
-    use crate::control::{Condition, DeviceStat, ModelledIo, Stat, VolumeStat};
+    use super::{DeviceSeries, IoTimes, declare, values};
+    use crate::control::{Condition, CopyStat, DeviceStat, LinkStat, ModelledIo, Stat, VolumeStat};
     use crate::path_cost::ByDirection;
 
     #[test]
@@ -80,7 +109,12 @@ mod tests {
                 free_bytes: 0,
                 buffer_fill_bytes: 0,
                 drained_bytes: 0,
+                copies: vec![
+                    CopyStat { condition: Condition::Healthy, missed_bytes: 0 },
+                    CopyStat { condition: Condition::Healthy, missed_bytes: 4 },
+                ],
             }],
+            link: Some(LinkStat { read_busy_ns: 6, write_busy_ns: 8 }),
             lateness_ns: 9,
             cpu_ns: 11,
             ..Stat::default()
@@ -91,7 +125,8 @@ mod tests {
             ModelledIo { ios: 2, modelled_ns: 60, actual_ns: 75 };
         stat.volumes[1].in_flight = 3;
         stat.devices[0].drained_bytes = 5;
-        let series = declare(&["data", "wal"], &["nvme"]);
+        let nvme = DeviceSeries { name: "nvme".to_string(), is_mirrored: true };
+        let series = declare(&["data", "wal"], &[nvme], true);
         let mut io_times = IoTimes::default();
         io_times.observe(&stat.volumes, &[ByDirection::default(); 2]);
         let values = values(&stat, &io_times);
@@ -102,6 +137,9 @@ mod tests {
         assert_eq!(value("volume.wal.write.bytes"), 7.0);
         assert_eq!(value("volume.wal.in-flight"), 3.0);
         assert_eq!(value("device.nvme.buffer.drained"), 5.0);
+        assert_eq!(value("device.nvme.copies.missing"), 1.0);
+        assert_eq!(value("device.nvme.resync.left"), 4.0);
+        assert_eq!((value("link.read.busy"), value("link.write.busy")), (6.0, 8.0));
         assert_eq!(value("server.lateness"), 9.0);
         assert_eq!(value("server.cpu"), 11.0);
         assert_eq!((value("io.log.modelled"), value("io.log.actual")), (60.0, 75.0));

@@ -290,6 +290,7 @@ mod tests {
             seed: RootSeed(1),
             durability: Durability::Profile,
             devices: vec![DeviceDescription { name: "null".to_string(), profile }],
+            link: None,
             cluster: None,
             nbd_address: None,
             volumes: Vec::new(),

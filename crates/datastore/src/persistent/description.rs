@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use underlay_core::RootSeed;
 use underlay_host::FileSystem;
-use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Policy};
+use underlay_model::{DeviceProfile, HostLink};
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
-use crate::config::{ProfileConfig, word};
+use crate::config::{HostLinkConfig, ProfileConfig, word};
 use crate::error::DatastoreError;
 use underlay_core::Durability;
 
@@ -28,6 +28,8 @@ pub struct Description {
     pub durability: Durability,
     /// At least one, unless there is a cluster.
     pub devices: Vec<DeviceDescription>,
+    /// The link between the host and all these devices; `None` = each is connected directly.
+    pub link: Option<HostLink>,
     /// The cluster that all volumes live on.
     pub cluster: Option<ClusterSpec>,
     /// A loopback address for NBD clients, beside the unix socket.
@@ -70,6 +72,8 @@ struct DescriptionFile {
     #[serde(with = "word")]
     durability: Durability,
     devices: Vec<DeviceFile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<HostLinkConfig>,
     #[serde(default)]
     cluster: Option<ClusterConfig>,
     nbd_address: Option<SocketAddr>,
@@ -155,6 +159,7 @@ impl Description {
             seed: RootSeed(file.seed),
             durability: file.durability,
             devices,
+            link: file.link.as_ref().map(HostLinkConfig::to_link),
             cluster,
             nbd_address: file.nbd_address,
             volumes,
@@ -181,6 +186,7 @@ impl Description {
             seed: self.seed.0,
             durability: self.durability,
             devices: self.devices.iter().map(device).collect(),
+            link: self.link.map(HostLinkConfig::from_link),
             cluster: self.cluster.as_ref().map(ClusterConfig::from_spec),
             nbd_address: self.nbd_address,
             volumes: self.volumes.iter().map(volume).collect(),
@@ -207,9 +213,10 @@ impl Description {
 mod tests {
     use super::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
+    use underlay_core::Nanos;
     use underlay_core::RootSeed;
     use underlay_host::FileSystem;
-    use underlay_model::builtin;
+    use underlay_model::{HostLink, builtin, mirror};
 
     fn description() -> Description {
         Description {
@@ -217,8 +224,13 @@ mod tests {
             durability: Durability::Flushed,
             devices: vec![DeviceDescription {
                 name: "nvme".to_string(),
-                profile: builtin::find("dc1500m-960").unwrap(),
+                profile: mirror(&builtin::find("dc1500m-960").unwrap(), 2).unwrap(),
             }],
+            link: Some(HostLink {
+                bytes_per_second: 1_600_000_000,
+                latency: Nanos(5_000),
+                divisor: 1,
+            }),
             cluster: None,
             nbd_address: Some("127.0.0.1:10809".parse().unwrap()),
             volumes: vec![VolumeDescription {
@@ -242,6 +254,7 @@ mod tests {
         assert_eq!((read.seed, read.durability), (RootSeed(7), Durability::Flushed));
         assert_eq!(read.volumes, description().volumes);
         assert_eq!(read.nbd_address, description().nbd_address);
+        assert_eq!((read.link, read.devices[0].profile.copies), (description().link, 2));
         assert_eq!(read.devices[0].profile.medium, description().devices[0].profile.medium);
         read.write(&path).unwrap();
         assert_eq!(Description::read(&path).unwrap(), read);

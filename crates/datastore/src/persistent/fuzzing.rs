@@ -28,6 +28,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
             name: "ssd".to_string(),
             profile: builtin::find("dc1500m-960").expect("a profile"),
         }],
+        link: None,
         cluster: None,
         nbd_address: None,
         volumes: vec![VolumeDescription {

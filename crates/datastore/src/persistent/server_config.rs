@@ -6,7 +6,8 @@ use super::data_directory::DataDirectory;
 use super::description::{Description, VolumeDescription};
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::config::{
-    ClusterServerConfig, DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig,
+    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ProfileConfig, ServerConfig,
+    VolumeConfig,
 };
 
 /// Where NBD clients of this host are accepted, below the directory of a running datastore.
@@ -35,10 +36,12 @@ pub(super) fn server_config(
         time_dilation: 1,
         durability: description.durability,
         devices: devices.collect(),
+        link: description.link.map(HostLinkConfig::from_link),
         cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {
             spec: ClusterConfig::from_spec(spec),
             components: data_directory.components(),
             memory: Some(data_directory.memory()),
+            fill_percent: None,
         }),
         volumes: volumes.map(|volume| volume_config(data_directory, description, volume)).collect(),
     }

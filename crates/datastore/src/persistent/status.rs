@@ -17,7 +17,8 @@ use super::protocol::{
 use super::supervisor::{Problem, Supervisor};
 use super::volumes::{Attached, Holder, once_let_go, stored_bytes};
 use crate::control::{
-    Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry, VolumeStat,
+    Answer, ClusterParts, Command, ComponentEntry, Condition, CopyStat, DeviceStat, Stat,
+    TimingEntry, VolumeStat,
 };
 use crate::emulated::block_counters::BlockCounters;
 use crate::emulated::server_process::unexpected;
@@ -49,7 +50,7 @@ impl Supervisor {
         let devices = devices.map(|(device, described)| DeviceStatus {
             name: device.name.clone(),
             profile: described.profile.name.clone(),
-            condition: condition_word(device.condition).to_string(),
+            condition: device_condition_word(device).to_string(),
             capacity_bytes: described.profile.capacity.0,
             free_bytes: device.free_bytes,
             buffer_fill_bytes: device.buffer_fill_bytes,
@@ -410,6 +411,16 @@ fn component_status(entry: &ComponentEntry) -> ComponentStatus {
         length_bytes: entry.length_bytes,
         stale_bytes: entry.stale_bytes,
         stored_bytes: stored_bytes(&entry.file),
+    }
+}
+
+/// A mirrored device that serves without one of its copies is degraded.
+fn device_condition_word(device: &DeviceStat) -> &'static str {
+    let is_whole = |copy: &CopyStat| copy.condition != Condition::Lost && copy.missed_bytes == 0;
+    match device.condition {
+        Condition::Lost => condition_word(Condition::Lost),
+        _ if !device.copies.iter().all(is_whole) => "degraded",
+        condition => condition_word(condition),
     }
 }
 

@@ -19,7 +19,10 @@ impl Supervisor {
         let devices = &self.description.devices;
         match &self.description.cluster {
             Some(cluster) => cluster.is_instant(),
-            None => devices.iter().all(|device| device.profile.is_instant()),
+            None => {
+                self.description.link.is_none()
+                    && devices.iter().all(|device| device.profile.is_instant())
+            }
         }
     }
 

@@ -12,7 +12,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
 use underlay_core::{Bytes, Histogram, Nanos};
 use underlay_model::cluster::Policy;
-use underlay_model::{DeviceCondition, Operation, ServiceFactor, ServiceFactors};
+use underlay_model::{
+    CopyState, DeviceCondition, Operation, ServiceFactor, ServiceFactors, StoreDevice, device_names,
+};
 
 use super::cluster::changes;
 use super::cluster::faults;
@@ -23,8 +25,8 @@ use super::statistics::take;
 use super::volume::VolumeData;
 use crate::config::VolumeConfig;
 use crate::control::{
-    Answer, ClusterLatencyEntry, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry,
-    Pace, SeriesEntry, Stat, TimingEntry, VolumeStat,
+    Answer, ClusterLatencyEntry, Command, Condition, CopyStat, DeviceStat, EncodedHistogram,
+    LatencyEntry, LinkStat, Pace, SeriesEntry, Stat, TimingEntry, VolumeStat,
 };
 use crate::fault::ClusterFault;
 
@@ -146,6 +148,13 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
                 changes::add_group(plane, now, host, &group.to_spec())
             }))
         }
+        Command::AddDevice { group, profile } => {
+            let now = service.clock.now();
+            let profile = profile.to_profile();
+            finished(of_cluster(service, "change", |plane| {
+                changes::add_device(plane, now, group, &profile)
+            }))
+        }
         Command::Notices => finished(notices(service)),
         Command::ClusterSeries => {
             let plane = service.engine.cluster.as_mut();
@@ -194,11 +203,16 @@ fn stat(service: &mut Service) -> Stat {
             free_bytes: engine.free_bytes(number),
             buffer_fill_bytes,
             drained_bytes,
+            copies: engine.copies(number).iter().map(copy_stat).collect(),
         });
     Stat {
         volumes,
         // The one device below a cluster is none.
         devices: if engine.cluster.is_some() { Vec::new() } else { devices.collect() },
+        link: engine.link_use().map(|used| LinkStat {
+            read_busy_ns: used.read_busy.0,
+            write_busy_ns: used.write_busy.0,
+        }),
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
@@ -209,6 +223,10 @@ fn stat(service: &mut Service) -> Stat {
         cpu_ns: cpu_ns(),
         cluster,
     }
+}
+
+fn copy_stat(copy: &CopyState) -> CopyStat {
+    CopyStat { condition: copy.condition.into(), missed_bytes: copy.missed.0 }
 }
 
 /// JSON knows no NaN.
@@ -294,13 +312,24 @@ fn set_condition(service: &mut Service, device: &str, condition: Condition) -> A
         return refused(problem);
     }
     let devices = service.engine.devices();
-    let Some(number) = devices.iter().position(|known| known.name == device) else {
-        let known: Vec<&str> = devices.iter().map(|device| &*device.name).collect();
+    let Some((number, copy)) = find_device(devices, device) else {
+        let known: Vec<String> =
+            devices.iter().flat_map(|device| device_names(&device.name, &device.profile)).collect();
         return refused(format!("there is no device `{device}`; there are {}", known.join(", ")));
     };
-    service.engine.set_condition(service.clock.now(), number, condition);
+    service.engine.set_condition(service.clock.now(), number, copy, condition);
     info!(device, ?condition, "condition set");
     Answer::Done
+}
+
+/// A device, or a copy of a mirrored one, by its name.
+fn find_device(devices: &[StoreDevice], name: &str) -> Option<(usize, Option<usize>)> {
+    devices.iter().enumerate().find_map(|(number, device)| {
+        let names = device_names(&device.name, &device.profile);
+        // The device itself comes first.
+        let position = names.iter().position(|known| known == name)?;
+        Some((number, position.checked_sub(1)))
+    })
 }
 
 fn set_pace(service: &mut Service, pace: Pace) -> Answer {

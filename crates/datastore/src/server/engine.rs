@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::Policy;
 use underlay_model::{
-    DeviceCondition, DeviceProfile, Finished as StoreFinished, Operation, Request, RequestId,
-    ServiceFactor, Store, StoreDevice, StoreOutcome, StoreVolume, builtin,
+    CopyState, DeviceCondition, DeviceProfile, Finished as StoreFinished, HostLink, LinkUse,
+    Operation, Request, RequestId, ServiceFactor, Store, StoreDevice, StoreOutcome, StoreVolume,
+    builtin,
 };
 
 use super::cluster::plane::ClusterPlane;
@@ -29,6 +30,7 @@ const IN_FLIGHT_EXPECTED: usize = 2048;
 pub(crate) struct Engine<R> {
     devices: Vec<StoreDevice>,
     volumes: Vec<StoreVolume>,
+    link: Option<HostLink>,
     seed: RootSeed,
     store: Store,
     /// What stood in for `store` before volumes came or went, as long as it has something to finish.
@@ -104,8 +106,16 @@ impl<R> Engine<R> {
             layouts: 0,
             devices,
             volumes,
+            link: None,
             seed,
         }
+    }
+
+    /// Puts all devices behind a link.
+    pub(crate) fn behind(mut self, link: Option<HostLink>) -> Engine<R> {
+        self.link = link;
+        self.store.set_link(link);
+        self
     }
 
     /// The timing plane of a cluster, without volumes.
@@ -146,12 +156,20 @@ impl<R> Engine<R> {
     /// Whether requests to the volume are to be answered at once, without being submitted.
     pub(crate) fn is_immediate(&self, volume: usize) -> bool {
         match self.mode {
-            // A device that cannot answer cannot do so faster.
-            TimingMode::Off => !self.store.condition(self.volumes[volume].device).fails(),
+            // A device that cannot answer cannot do so faster, and what a copy misses must be known.
+            TimingMode::Off => {
+                let device = self.volumes[volume].device;
+                if self.devices[device].profile.copies == 1 {
+                    !self.store.condition(device).fails()
+                } else {
+                    self.store.is_whole(device)
+                }
+            }
             TimingMode::Modelled => {
                 let device = self.volumes[volume].device;
                 self.devices[device].profile.is_instant()
-                    && self.store.condition(device) == DeviceCondition::Healthy
+                    && self.link.is_none()
+                    && self.store.is_whole(device)
             }
         }
     }
@@ -204,7 +222,10 @@ impl<R> Engine<R> {
     pub(crate) fn is_any_delayed(&self) -> bool {
         match &self.cluster {
             Some(plane) => !plane.is_instant,
-            None => self.devices.iter().any(|device| !device.profile.is_instant()),
+            None => {
+                let is_delayed = |device: &StoreDevice| !device.profile.is_instant();
+                self.link.is_some() || self.devices.iter().any(is_delayed)
+            }
         }
     }
 
@@ -299,13 +320,7 @@ impl<R> Engine<R> {
         self.power_cycles += 1;
         // Devices come back idle, and not with the same random numbers as the first time.
         let seed = self.seed.child("power-cycle", self.power_cycles);
-        let conditions: Vec<DeviceCondition> =
-            (0..self.devices.len()).map(|device| self.store.condition(device)).collect();
-        self.store = Store::new(&self.devices, &self.volumes, seed);
-        self.store.set_factors(Nanos::ZERO, self.factors.clone());
-        for (device, condition) in conditions.into_iter().enumerate() {
-            self.store.set_condition(Nanos::ZERO, device, condition);
-        }
+        self.replace_store(Nanos::ZERO, seed);
         let pending = self.pending.drain().into_iter().map(|pending| pending.reply);
         let mut answers: Vec<R> =
             pending.chain(self.probes.drain(..).map(|(_, reply)| reply)).collect();
@@ -319,6 +334,7 @@ impl<R> Engine<R> {
 
     pub(crate) fn power_on(&mut self, now: Nanos) {
         self.is_powered = true;
+        self.store.resume_copying(now);
         if let Some(plane) = &mut self.cluster {
             plane.power_on(now);
         }
@@ -369,9 +385,29 @@ impl<R> Engine<R> {
         self.store.condition(device)
     }
 
-    /// Changes how a device works.
-    pub(crate) fn set_condition(&mut self, now: Nanos, device: usize, condition: DeviceCondition) {
-        self.store.set_condition(now.max(self.last_arrival), device, condition);
+    /// How each copy of a mirrored device is.
+    pub(crate) fn copies(&self, device: usize) -> Vec<CopyState> {
+        self.store.copies(device)
+    }
+
+    /// What the link before the devices has carried.
+    pub(crate) fn link_use(&self) -> Option<LinkUse> {
+        self.store.link_use()
+    }
+
+    /// Changes how a device works, or one copy of a mirrored one.
+    pub(crate) fn set_condition(
+        &mut self,
+        now: Nanos,
+        device: usize,
+        copy: Option<usize>,
+        condition: DeviceCondition,
+    ) {
+        let now = now.max(self.last_arrival);
+        match copy {
+            None => self.store.set_condition(now, device, condition),
+            Some(copy) => self.store.set_copy_condition(now, device, copy, condition),
+        }
     }
 
     /// Services of each volume's operations take so many times as long from now on. On devices that is the modelled service
@@ -386,15 +422,20 @@ impl<R> Engine<R> {
     fn lay_out_anew(&mut self, now: Nanos) {
         self.layouts += 1;
         let seed = self.seed.child("layout", self.layouts);
-        let mut store = Store::new(&self.devices, &self.volumes, seed);
-        store.set_factors(now, self.factors.clone());
-        for device in 0..self.devices.len() {
-            store.set_condition(now, device, self.store.condition(device));
-        }
-        let old = std::mem::replace(&mut self.store, store);
+        let old = self.replace_store(now, seed);
+        self.store.resume_copying(now);
         if old.in_flight() > 0 {
             self.retired.push(old);
         }
+    }
+
+    /// Begins anew with idle devices that work as they did; returns what they were.
+    fn replace_store(&mut self, now: Nanos, seed: RootSeed) -> Store {
+        let mut store = Store::new(&self.devices, &self.volumes, seed);
+        store.set_factors(now, self.factors.clone());
+        store.set_link(self.link);
+        store.succeed(now, &self.store);
+        std::mem::replace(&mut self.store, store)
     }
 
     /// Number of times the power was cut.

@@ -10,7 +10,9 @@ use crate::control::TimingMode;
 use crate::path_cost::PathCompensation;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
-use underlay_model::{DiskGroupSpec, Request, StoreDevice, StoreVolume, builtin};
+use underlay_model::{
+    DeviceCondition, DiskGroupSpec, HostLink, Request, StoreDevice, StoreVolume, builtin, mirror,
+};
 
 fn engine(profile: &str) -> Engine<u32> {
     let profile = builtin::find(profile).unwrap();
@@ -45,6 +47,68 @@ fn answers_leave_before_their_deadline_by_the_compensation() {
     assert_eq!(engine.in_flight(0), 1);
     assert_eq!(due(&mut engine, deadline.saturating_sub(PATH)), [8]);
     assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
+}
+
+#[test]
+fn a_link_delays_what_its_devices_do_not() {
+    let link = HostLink { bytes_per_second: 1_000_000_000, latency: Nanos::ZERO, divisor: 1 };
+    let mut engine = engine("null").behind(Some(link));
+    assert!(!engine.is_immediate(0) && engine.keeps_time());
+    let arrived = Nanos::from_micros(10);
+    engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 1);
+    assert_eq!(engine.next_answer(), Some(arrived + Nanos(4096)));
+    assert_eq!(due(&mut engine, arrived + Nanos(4096)), [1]);
+    assert_eq!(engine.link_use().map(|used| used.read_busy), Some(Nanos(4096)));
+    engine.power_off(arrived);
+    assert_eq!(engine.link_use().map(|used| used.read_busy), Some(Nanos(4096)));
+    assert!(!engine.is_immediate(0), "it is still there");
+}
+
+#[test]
+fn a_lost_copy_stays_lost_when_volumes_come_and_go() {
+    let profile = mirror(&builtin::find("dc1500m-960").unwrap(), 2).unwrap();
+    let device = StoreDevice { name: "log".to_string(), profile };
+    let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
+    let mut engine: Engine<u32> = Engine::new(vec![device], vec![volume], RootSeed(1));
+    engine.set_condition(Nanos::ZERO, 0, Some(1), DeviceCondition::Lost);
+    engine.submit(Nanos(1), Nanos(1), 0, &Request::write(0, 4096), 1);
+    assert_eq!(due(&mut engine, Nanos::from_millis(10)), [1]);
+    assert!(engine.copies(0)[1].missed < Bytes::from_mib(1));
+    engine.add_volume(Nanos::from_millis(10), 0, 16 << 20);
+    let copies = engine.copies(0);
+    assert_eq!((copies[0].condition, copies[1].condition), {
+        (DeviceCondition::Healthy, DeviceCondition::Lost)
+    });
+    // Where bytes lie has changed: what it has is worth nothing.
+    assert_eq!((copies[0].missed, copies[1].missed), (Bytes::ZERO, Bytes::from_mib(80)));
+    engine.set_condition(Nanos::from_millis(20), 0, Some(1), DeviceCondition::Healthy);
+    assert!(due(&mut engine, Nanos::from_secs(60)).is_empty());
+    assert_eq!(engine.copies(0)[1].missed, Bytes::ZERO);
+}
+
+#[test]
+fn copies_are_not_made_while_there_is_no_power() {
+    let profile = mirror(&builtin::find("dc1500m-960").unwrap(), 2).unwrap();
+    let device = StoreDevice { name: "log".to_string(), profile };
+    let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
+    let mut engine: Engine<u32> = Engine::new(vec![device], vec![volume], RootSeed(1));
+    engine.set_condition(Nanos::ZERO, 0, Some(1), DeviceCondition::Lost);
+    for piece in 0..100 {
+        engine.submit(Nanos(1), Nanos(1), 0, &Request::write(piece << 18, 4096), 1);
+    }
+    let now = Nanos::from_secs(1);
+    assert_eq!(due(&mut engine, now).len(), 100);
+    engine.set_condition(now, 0, Some(1), DeviceCondition::Healthy);
+    assert_eq!(engine.copies(0)[1].missed, Bytes::from_mib(25));
+    engine.power_off(now);
+    let later = Nanos::from_secs(60);
+    assert!(due(&mut engine, later).is_empty());
+    assert_eq!(engine.copies(0)[1].missed, Bytes::from_mib(25), "and no more than it missed");
+    engine.power_on(later);
+    assert!(due(&mut engine, later + Nanos::from_micros(1)).is_empty());
+    assert_eq!(engine.copies(0)[1].missed, Bytes::from_mib(25));
+    assert!(due(&mut engine, later + Nanos::from_secs(1)).is_empty());
+    assert_eq!(engine.copies(0)[1].missed, Bytes::ZERO);
 }
 
 /// A mirrored volume on three hosts; its components are below a directory.

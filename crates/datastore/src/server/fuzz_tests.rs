@@ -13,7 +13,7 @@ use super::fuse_protocol;
 use super::nbd::negotiation::{Export, Negotiation, Step};
 use super::nbd::protocol::{self, Parsed};
 use crate::cluster_config::{ClusterConfig, GroupConfig, PolicyConfig};
-use crate::config::{ServerConfig, VolumeConfig};
+use crate::config::{ProfileConfig, ServerConfig, VolumeConfig};
 use crate::control::{Answer, Command, Condition, EncodedHistogram, Stat, TimingMode};
 use crate::fault::ClusterFault;
 use crate::persistent::fuzzing;
@@ -211,6 +211,10 @@ fn commands_questions_and_descriptions() {
         json(&Command::AddGroup {
             host: "h0".to_string(),
             group: Box::new(GroupConfig::from_spec(&spec.hosts[0].groups[0])),
+        }),
+        json(&Command::AddDevice {
+            group: "h0/g0".to_string(),
+            profile: Box::new(ProfileConfig::from_profile(&spec.hosts[0].groups[0].cache)),
         }),
         json(&Answer::Stat(Stat::default())),
         json(&ClusterConfig::from_spec(&spec)),

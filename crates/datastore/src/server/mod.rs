@@ -61,7 +61,7 @@ use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, StoreDevice};
 
-use crate::config::{DeviceConfig, ServerConfig, VolumeConfig};
+use crate::config::{DeviceConfig, HostLinkConfig, ServerConfig, VolumeConfig};
 use crate::error::DatastoreError;
 use clock::Clock;
 use cluster::plane::ClusterPlane;
@@ -112,6 +112,7 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
             reason,
         })?;
     }
+    fill(&config, &mut service)?;
     // Whoever connects now is answered once the loop below runs, so may rely on everything.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
@@ -123,6 +124,18 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
         plane.conclude();
     }
     outcome.map_err(DatastoreError::system("serve the volumes"))
+}
+
+/// Other data beside the volumes, which have their places by now.
+fn fill(config: &ServerConfig, service: &mut Service) -> Result<(), DatastoreError> {
+    let percent = config.cluster.as_ref().and_then(|cluster| cluster.fill_percent);
+    let now = service.clock.now();
+    let Some((plane, percent)) = service.engine.cluster.as_mut().zip(percent) else {
+        return Ok(());
+    };
+    plane
+        .fill(now, percent)
+        .map_err(|refusal| DatastoreError::CannotFill { percent, reason: refusal.to_string() })
 }
 
 fn mount(target: &Path) -> Result<FuseDevice, DatastoreError> {
@@ -162,7 +175,10 @@ pub(crate) fn cluster_under(durability: Durability, mut spec: ClusterSpec) -> Cl
 fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>, DatastoreError> {
     let seed = config.root_seed();
     match &config.cluster {
-        None => Ok(Engine::new(store_devices(config, durability), Vec::new(), seed)),
+        None => {
+            let engine = Engine::new(store_devices(config, durability), Vec::new(), seed);
+            Ok(engine.behind(config.link.as_ref().map(HostLinkConfig::to_link)))
+        }
         Some(cluster) => {
             let mut plane = ClusterPlane::open(
                 cluster_under(durability, cluster.spec.to_spec()),

@@ -197,6 +197,51 @@ fn nbd_to_a_volatile_device_conforms() {
     check_nbd(flash(false), true);
 }
 
+/// Two of these devices that hold the same.
+fn mirrored(profile: serde_json::Value) -> serde_json::Value {
+    let mut profile = profile;
+    profile["copies"] = 2.into();
+    profile
+}
+
+#[test]
+fn a_pair_of_mirrored_devices_conforms() {
+    check_raw(mirrored(flash(true)), "profile");
+    check_raw(mirrored(flash(false)), "profile");
+    check_raw(mirrored(instant()), "profile");
+    check_nbd(mirrored(flash(true)), true);
+}
+
+#[test]
+fn a_pair_conforms_without_one_of_its_devices_and_makes_up_for_it() {
+    let site = Site::new();
+    let profile = mirrored(flash(true));
+    let spec = RawSpec { profile, durability: "profile", capacity_bytes: CAPACITY, seed: 1 };
+    let mut server = RawServer::start_with(&site, &spec, Ways::NbdAndTcp);
+    let condition = |condition: &str| {
+        serde_json::json!({
+            "set-condition": { "device": "device/disk1", "condition": condition }
+        })
+    };
+    assert_eq!(server.ask(condition("lost")), "done");
+    let client = NbdClient::connect(&server.nbd_socket, "data", true).unwrap();
+    conform(&client, End::Fixed);
+    let missed = |server: &mut RawServer| {
+        let stat = &server.ask("stat".into())["stat"];
+        assert_eq!(stat["errors"], 0, "{stat}");
+        stat["devices"][0]["copies"][1]["missed-bytes"].as_u64().expect("a copy")
+    };
+    assert!(missed(&mut server) > CAPACITY / 2);
+    assert_eq!(server.ask(condition("healthy")), "done");
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while missed(&mut server) > 0 {
+        assert!(std::time::Instant::now() < deadline, "the copy is never complete");
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop(client);
+    assert_eq!(server.ask("end".into()), "done");
+}
+
 fn check_cluster(cluster: &RawCluster, ways: Ways) {
     if ways == Ways::FileAndNbd
         && let Some(reason) = cannot_emulate()

@@ -198,6 +198,7 @@ fn ext4_recovers_with_all_synced_files() {
         seed,
         durability,
         backing_directory: Some(backing.path().to_path_buf()),
+        link: None,
     };
     let mut datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
     let backing_file = fs::read_dir(backing.path())

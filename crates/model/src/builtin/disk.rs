@@ -30,5 +30,6 @@ pub(super) fn hdd_7200() -> DeviceProfile {
         flush: Nanos::from_micros(200),
         power_loss_protected: false,
         divisor: 1,
+        copies: 1,
     }
 }

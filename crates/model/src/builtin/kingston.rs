@@ -24,6 +24,7 @@ pub(super) fn dc1500m_960() -> DeviceProfile {
         flush: Nanos::from_micros(12),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }
 
@@ -45,6 +46,7 @@ pub(super) fn dc1500m_1920() -> DeviceProfile {
         flush: Nanos::from_micros(12),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }
 
@@ -67,5 +69,6 @@ pub(super) fn dc500m_1920() -> DeviceProfile {
         flush: Nanos::from_micros(15),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }

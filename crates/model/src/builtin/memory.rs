@@ -42,6 +42,7 @@ pub(super) fn nvdimm_16() -> DeviceProfile {
         flush: Nanos::from_micros(1),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }
 
@@ -63,6 +64,7 @@ pub(super) fn flashtec_nv1616() -> DeviceProfile {
         flush: Nanos::from_micros(5),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }
 
@@ -91,5 +93,6 @@ pub(super) fn fc_array_slc() -> DeviceProfile {
         flush: Nanos::from_micros(200),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }

@@ -23,5 +23,6 @@ pub(super) fn micron_5200_eco_1920() -> DeviceProfile {
         flush: Nanos::from_micros(20),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }

@@ -123,7 +123,7 @@ mod tests {
             ("pm1725a-1600", 800e3, 92.0, 160e3, 3300.0, 3000.0),
             ("s3610-400", 84e3, 110.0, 25e3, 550.0, 400.0),
             ("sm1715-1600", 750e3, 88.0, 130e3, 3000.0, 2200.0),
-            ("p4800x-375", 585e3, 9.0, 500e3, 2400.0, 2000.0),
+            ("p4800x-375", 550e3, 9.0, 500e3, 2400.0, 2000.0),
         ];
         for (name, reads, read_us, writes, read_rate, write_rate) in sheets {
             let profile = find(name).expect("built in");
@@ -153,5 +153,40 @@ mod tests {
             near("sequential read", sequential(1.0), read_rate, 0.12);
             near("sequential write", sequential(0.0), write_rate, 0.12);
         }
+    }
+
+    /// Its review measured a better sample than the sheet promises; the profile follows the sheet.
+    #[test]
+    fn the_p4800x_is_not_faster_than_its_sheet() {
+        let profile = find("p4800x-375").expect("built in");
+        let show = |spec: ClosedLoop| {
+            let mut device = Device::with_extent(&profile, spec.extent, RootSeed(3), "p4800x");
+            run(&mut device, &spec, RootSeed(3))
+        };
+        let reads = show(loop_of(512, 4096, 1.0, Pattern::Random)).iops() / 550e3;
+        let writes = show(loop_of(512, 4096, 0.0, Pattern::Random)).iops() / 500e3;
+        let rate = |share| {
+            show(loop_of(32, 128 << 10, share, Pattern::Sequential)).bytes_per_second() / 1e6
+        };
+        for (what, share) in [
+            ("reads", reads),
+            ("writes", writes),
+            ("sequential reads", rate(1.0) / 2400.0),
+            ("sequential writes", rate(0.0) / 2000.0),
+        ] {
+            assert!((0.97..=1.01).contains(&share), "{what}: {share:.3} of the sheet");
+        }
+        let alone = show(loop_of(1, 4096, 0.0, Pattern::Random)).write.mean().expect("writes");
+        assert!(alone < 10_000.0, "a lone write takes {alone} ns");
+    }
+
+    /// Demartek's slides print it as about 80 us under SQL Server, host included.
+    #[test]
+    fn the_sm1715_writes_as_its_slides_say() {
+        let profile = find("sm1715-1600").expect("built in");
+        let spec = loop_of(1, 8192, 0.0, Pattern::Random);
+        let mut device = Device::with_extent(&profile, spec.extent, RootSeed(3), "sm1715");
+        let alone = run(&mut device, &spec, RootSeed(3)).write.mean().expect("writes");
+        assert!((65_000.0..80_000.0).contains(&alone), "{alone} ns");
     }
 }

@@ -17,5 +17,6 @@ pub(super) fn null() -> DeviceProfile {
         flush: Nanos::ZERO,
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }

@@ -23,5 +23,6 @@ pub(super) fn extreme_pro_480() -> DeviceProfile {
         flush: Nanos::from_micros(800),
         power_loss_protected: false,
         divisor: 1,
+        copies: 1,
     }
 }

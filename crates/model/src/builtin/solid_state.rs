@@ -73,5 +73,6 @@ pub(super) fn flashtec_nvme2032() -> DeviceProfile {
         flush: Nanos::from_micros(15),
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }

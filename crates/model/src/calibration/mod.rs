@@ -145,6 +145,7 @@ pub fn calibrate(
         flush: Nanos::ZERO,
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     };
     write_fit::fit(&mut profile, measured.writes.as_ref(), seed, &mut assumptions);
     // Before it is judged, so that the errors are those of what is written.

@@ -162,6 +162,7 @@ fn error(flash: &Flash, points: &[DepthPoint], requests: u32, seed: RootSeed) ->
         flush: Nanos::ZERO,
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     };
     let device = Device::new(&profile, seed, "candidate");
     let errors = points.iter().map(|point| {

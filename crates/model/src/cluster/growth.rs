@@ -1,13 +1,14 @@
-//! Adding hosts and disk groups, at the start and to a running cluster.
+//! Adding hosts, disk groups and capacity devices, at the start and to a running cluster.
 //!
 //! What is not here: moving components to them; rebalancing does that.
 
 use super::cluster::Cluster;
-use super::ids::{GroupId, HostId};
+use super::ids::{DeviceId, GroupId, HostId};
 use super::inventory::Inventory;
 use super::spec::{ClusterProblem, HostSpec};
 use super::topology::{Group, Host};
 use crate::disk_group::DiskGroupSpec;
+use crate::profile::DeviceProfile;
 use underlay_core::Nanos;
 
 impl Inventory {
@@ -79,6 +80,41 @@ impl Cluster {
         let group = self.storage.inventory.push_group(host, spec);
         self.cluster_grew();
         Ok(group)
+    }
+
+    /// Adds an empty capacity device to a disk group, as its last one; components are moved there by rebalancing.
+    ///
+    /// # Errors
+    /// Every rule the group would violate with it.
+    pub fn add_device(
+        &mut self,
+        now: Nanos,
+        group: GroupId,
+        profile: &DeviceProfile,
+    ) -> Result<DeviceId, Vec<ClusterProblem>> {
+        let problem = |place: String, rule: String| ClusterProblem { place, rule };
+        let Some(found) = self.storage.inventory.groups.get(group.0 as usize) else {
+            let rule = "the disk group does not exist".to_string();
+            return Err(vec![problem(format!("disk group {}", group.0), rule)]);
+        };
+        let place = format!("disk group \"{}\"", self.storage.inventory.group_name(group));
+        let of_profile = profile.problems().into_iter();
+        let mut problems: Vec<ClusterProblem> =
+            of_profile.map(|found| problem(place.clone(), found.to_string())).collect();
+        let most = DiskGroupSpec::CAPACITY_DEVICES_MAX;
+        if found.disks.len() >= most {
+            let rule = format!("a disk group has up to {most} capacity devices");
+            problems.push(problem(place, rule));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.run_until(now);
+        let seed = self.storage.inventory.seed;
+        let device = self.storage.inventory.groups[group.0 as usize].add_device(now, profile, seed);
+        self.storage.inventory.note_wakeup(group.0 as usize);
+        self.cluster_grew();
+        Ok(device)
     }
 
     /// What was blocked may now be possible.

@@ -83,6 +83,8 @@ mod cluster;
 
 mod growth;
 
+mod fill;
+
 mod volumes;
 
 mod owner;

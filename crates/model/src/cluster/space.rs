@@ -21,6 +21,14 @@ impl Storage {
         self.change_space(id, |written| written.insert(row));
     }
 
+    /// The component holds data in all these rows from now on. For what was written before the beginning.
+    pub(super) fn occupy_rows(&mut self, id: ComponentId, rows: &super::regions::RegionSet) {
+        self.change_space(id, |written| {
+            written.unite(rows);
+            true
+        });
+    }
+
     /// The component took a write of that row, or a discard that leaves nothing of it.
     #[inline]
     pub(super) fn row_changed(&mut self, id: ComponentId, row: u64, emptied: bool) {

@@ -125,6 +125,12 @@ impl Inventory {
         self.hosts.iter().find(|host| host.name == name).map(|host| host.id)
     }
 
+    /// The disk group of that name: `host/group`.
+    pub(super) fn find_group(&self, name: &str) -> Option<GroupId> {
+        let mut groups = self.groups.iter().map(|group| group.id);
+        groups.find(|group| self.group_name(*group) == name)
+    }
+
     /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.
     pub(super) fn find_device(&self, name: &str) -> Option<DeviceId> {
         self.groups.iter().find_map(|group| {
@@ -151,9 +157,9 @@ impl Inventory {
 }
 
 impl Objects {
-    /// All volumes.
+    /// All volumes that a driver created.
     pub(super) fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
-        self.volumes.iter().flatten().map(|volume| volume.id)
+        self.volumes.iter().flatten().filter(|volume| !volume.is_fill()).map(|volume| volume.id)
     }
 
     /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
@@ -243,7 +249,7 @@ impl Storage {
 }
 
 impl Cluster {
-    /// All volumes.
+    /// All volumes that were created; not what [`Cluster::fill`] made.
     pub fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
         self.storage.objects.volumes()
     }
@@ -335,6 +341,11 @@ impl Cluster {
     /// The host of that name.
     pub fn find_host(&self, name: &str) -> Option<HostId> {
         self.storage.inventory.find_host(name)
+    }
+
+    /// The disk group of that name: `host/group`.
+    pub fn find_group(&self, name: &str) -> Option<GroupId> {
+        self.storage.inventory.find_group(name)
     }
 
     /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.

@@ -516,3 +516,77 @@ fn a_volume_of_more_components_than_hosts_can_hold_is_refused_at_once() {
     let refusal = cluster.create_volume(Nanos::ZERO, "v", largest, Policy::DEFAULT);
     assert!(matches!(refusal, Err(PlacementRefusal::Components { .. })), "{refusal:?}");
 }
+
+/// Used share of each capacity device in percent, rounded down.
+fn fullness(cluster: &Cluster) -> Vec<u64> {
+    cluster.devices().map(|device| device.used.0 * 100 / device.capacity.0).collect()
+}
+
+/// Bytes copied to even devices out.
+fn rebalanced(cluster: &Cluster) -> u64 {
+    cluster.resync_status().copied_bytes[ResyncReason::Rebalance as usize]
+}
+
+#[test]
+fn a_filled_cluster_rests_until_a_device_joins_and_evens_out_then() {
+    let mut cluster = cluster(3, 2);
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("placed");
+    cluster.fill(Nanos::ZERO, 81).expect("there is room");
+    assert_eq!(cluster.volumes().collect::<Vec<_>>(), [volume], "other data is nobody's");
+    assert!(fullness(&cluster).iter().all(|percent| (81..=82).contains(percent)));
+    assert!(cluster.space_is_exact());
+    run(&mut cluster, Nanos::from_secs(600));
+    assert_eq!(rebalanced(&cluster), 0, "all devices are equally full");
+
+    let group = cluster.find_group("h1/g").expect("there is one");
+    let mut profile = builtin::find("null").expect("built in");
+    profile.capacity = Bytes::from_mib(64);
+    let now = Nanos::from_secs(600);
+    let device = cluster.add_device(now, group, &profile).expect("a third device");
+    assert_eq!(cluster.device_name(device), "h1/g/disk2");
+    assert_eq!(cluster.find_device("h1/g/disk2"), Some(device));
+    assert!(cluster.resync_status().active > 0, "rebalancing begins at once");
+    // The volume is written to meanwhile.
+    write_all(&mut cluster, volume, now);
+    let events = run(&mut cluster, Nanos::from_secs(1_200));
+    let done = outcomes(&events);
+    assert!(done.len() == 64 && done.iter().all(|outcome| *outcome == Outcome::Ok), "{done:?}");
+    let full = fullness(&cluster);
+    assert!(full.iter().all(|percent| *percent <= 80), "{full:?}");
+    let (least, most) = (full.iter().min().expect("seven"), full.iter().max().expect("seven"));
+    assert!(*least > 50 && most - least <= 16, "{full:?}");
+    assert!(cluster.space_is_exact());
+    let status = cluster.resync_status();
+    assert_eq!((status.active, status.suspended), (0, 0));
+    let moved = rebalanced(&cluster);
+    assert!(moved >= *least * (64 << 20) / 100 / 2, "{moved} bytes");
+    run(&mut cluster, Nanos::from_secs(3_600));
+    assert_eq!(rebalanced(&cluster), moved, "and rests again");
+}
+
+#[test]
+fn devices_that_cannot_join_are_refused_with_their_reasons() {
+    let mut cluster = cluster(1, 7);
+    let group = cluster.find_group("h0/g").expect("there is one");
+    let mut profile = builtin::find("null").expect("built in");
+    profile.capacity = Bytes(1);
+    let problems = cluster.add_device(Nanos::ZERO, group, &profile).expect_err("an eighth");
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[1].contains("up to 7 capacity devices"), "{texts:?}");
+    assert!(cluster.add_device(Nanos::ZERO, GroupId(9), &profile).is_err());
+    assert_eq!(cluster.find_group("h0/h"), None);
+}
+
+#[test]
+fn a_fill_stops_at_what_hosts_may_hold() {
+    let mut specification = spec(2, 1);
+    specification.settings.components_per_host = 80;
+    let mut cluster = Cluster::new(specification, RootSeed(1)).expect("valid");
+    let refusal = cluster.fill(Nanos::ZERO, 95).expect_err("more components than allowed");
+    assert_eq!(refusal, PlacementRefusal::Components { limit: 80 });
+    assert!(fullness(&cluster).iter().all(|percent| *percent == 0), "nothing was filled");
+    cluster.fill(Nanos::ZERO, 50).expect("half of them");
+    cluster.fill(Nanos::ZERO, 40).expect("nothing to do");
+    assert!(fullness(&cluster).iter().all(|percent| (50..=51).contains(percent)));
+}

@@ -4,8 +4,9 @@
 //! follow the truth, decisions follow what was seen.
 
 use super::data_command::Durability;
-use super::ids::{ComponentId, GroupId, HostId};
+use super::ids::{ComponentId, DeviceId, GroupId, HostId};
 use crate::disk_group::{DiskGroup, DiskGroupSpec, Reduction};
+use crate::profile::DeviceProfile;
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 
@@ -188,6 +189,10 @@ pub(super) struct Group {
     pub(super) resync_in_flight: u32,
 }
 
+fn group_seed(seed: RootSeed, id: GroupId) -> RootSeed {
+    seed.child("disk-group", u64::from(id.0))
+}
+
 impl Group {
     /// A healthy, empty group.
     pub(super) fn new(id: GroupId, host: HostId, spec: &DiskGroupSpec, seed: RootSeed) -> Group {
@@ -204,10 +209,24 @@ impl Group {
                 Durability::OnFlush
             },
             fails_together: spec.reduction != Reduction::Off,
-            engine: DiskGroup::new(spec.clone(), seed.child("disk-group", u64::from(id.0))),
+            engine: DiskGroup::new(spec.clone(), group_seed(seed, id)),
             filling: VecDeque::new(),
             resync_in_flight: 0,
         }
+    }
+
+    /// Adds an empty capacity device; `seed` is that of all groups.
+    pub(super) fn add_device(
+        &mut self,
+        now: Nanos,
+        profile: &DeviceProfile,
+        seed: RootSeed,
+    ) -> DeviceId {
+        self.engine.add_capacity(now, profile, group_seed(seed, self.id));
+        self.members.push(Member { failed: false, epoch: 0, read_errors: 0 });
+        self.disks.push(Disk::new(profile.capacity.0));
+        // The cache device is member 0, so that the last disk has the number of all disks.
+        DeviceId { group: self.id, member: self.disks.len() as u8 }
     }
 
     /// Whether components on that disk can be used.

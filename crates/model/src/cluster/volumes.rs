@@ -118,6 +118,37 @@ impl Storage {
         }
     }
 
+    /// Adds a volume whose parts have their places.
+    pub(super) fn add_volume(
+        &mut self,
+        name: &str,
+        geometry: Geometry,
+        policy: Policy,
+        placed: &Placed,
+    ) -> VolumeId {
+        let id = VolumeId(self.objects.volumes.len() as u32);
+        let object = self.build(id, Layout::Present, geometry, &policy, placed);
+        let owner = self.first_host(&object);
+        self.objects.volumes.push(Some(Box::new(Volume {
+            id,
+            name: name.to_string(),
+            capacity: Bytes(geometry.capacity_bytes),
+            policy,
+            object,
+            layout: 0,
+            reshape: None,
+            wanted: None,
+            repair_blocked: None,
+            owner,
+            limit: policy.iops_limit.map(IopsLimit::new),
+            available: true,
+            losses: 0,
+            losses_reported: 0,
+            counters: VolumeCounters::default(),
+        })));
+        id
+    }
+
     fn first_host(&self, object: &Object) -> HostId {
         let first = object.components().next().and_then(|id| self.objects.component(id));
         first.map_or(HostId(0), |component| self.inventory.host_of(component.group))
@@ -143,27 +174,8 @@ impl Cluster {
         if capacity.0 == 0 || !capacity.0.is_multiple_of(4096) {
             return Err(PlacementRefusal::Capacity(capacity));
         }
-        let id = VolumeId(self.storage.objects.volumes.len() as u32);
         let (geometry, placed) = self.storage.plan(capacity, &policy)?;
-        let object = self.storage.build(id, Layout::Present, geometry, &policy, &placed);
-        let owner = self.storage.first_host(&object);
-        self.storage.objects.volumes.push(Some(Box::new(Volume {
-            id,
-            name: name.to_string(),
-            capacity,
-            policy,
-            object,
-            layout: 0,
-            reshape: None,
-            wanted: None,
-            repair_blocked: None,
-            owner,
-            limit: policy.iops_limit.map(IopsLimit::new),
-            available: true,
-            losses: 0,
-            losses_reported: 0,
-            counters: VolumeCounters::default(),
-        })));
+        let id = self.storage.add_volume(name, geometry, policy, &placed);
         self.repair.membership_changed(&mut self.storage, &mut self.requests);
         Ok(id)
     }

@@ -62,6 +62,12 @@ impl Elevator {
         }
     }
 
+    /// One capacity device more.
+    pub(super) fn add_disk(&mut self) {
+        self.sweeps.push(Sweep::default());
+        self.failures_in_a_row.push(0);
+    }
+
     /// Whether a member failed so often that nothing more is tried.
     pub(super) fn is_given_up(&self, member: usize) -> bool {
         self.failures_in_a_row[member] >= FAILURES_MAX

@@ -17,6 +17,7 @@ use super::reduction_costs::Reducer;
 use super::request::{GroupFinished, GroupIo, GroupOutcome};
 use super::spec::{DiskGroupSpec, WriteBufferSpec};
 use super::write_path::Admission;
+use crate::profile::DeviceProfile;
 use crate::request::Operation;
 use crate::scheduler::{IoClass, Lane, Lanes, Order, Policy};
 use rand_pcg::Pcg64;
@@ -166,6 +167,25 @@ impl DiskGroup {
             members,
             spec,
         }
+    }
+
+    /// Adds an empty capacity device at `now`, as the last one. `seed` is the group's own.
+    ///
+    /// # Panics
+    /// If `now` lies before an earlier call, or the profile has [`DeviceProfile::problems`].
+    pub(crate) fn add_capacity(&mut self, now: Nanos, profile: &DeviceProfile, seed: RootSeed) {
+        self.run_until(now);
+        let name = format!("{}.{}", self.spec.name, self.members.len());
+        let extent = profile.capacity.max(Bytes::from_mib(1));
+        self.members.push(Member::new(&name, profile, extent, &self.spec.scheduler, seed));
+        self.wakes.push(NEVER);
+        self.parked.push(Vec::new());
+        self.blocks.push(BufferedBlocks::default());
+        self.elevator.add_disk();
+        if !self.spec.extents.is_empty() {
+            self.spec.extents.push(profile.capacity);
+        }
+        self.spec.capacity.push(profile.clone());
     }
 
     /// Uses the tables of another group's devices where they are the same. Behaviour does not change.

@@ -86,6 +86,12 @@ impl DeviceProfile {
             "a device is divided by 1 to 4096",
             (1..=4096).contains(&self.divisor),
         );
+        checker.require(
+            "copies",
+            self.copies,
+            "a mirror has 1 to 4 copies",
+            (1..=DeviceProfile::COPIES_MAX).contains(&self.copies),
+        );
         if let Some(percent) = self.fit_error_percent {
             checker.require(
                 "fit-error-percent",

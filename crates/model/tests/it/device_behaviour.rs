@@ -206,6 +206,7 @@ fn read_only_profile(name: &str, flash: Flash) -> DeviceProfile {
         flush: Nanos::ZERO,
         power_loss_protected: true,
         divisor: 1,
+        copies: 1,
     }
 }
 

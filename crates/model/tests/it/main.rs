@@ -9,3 +9,4 @@ mod disk_group_faults;
 mod disk_group_properties;
 mod disk_group_sharing;
 mod four_stages;
+mod mirror;

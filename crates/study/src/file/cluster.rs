@@ -4,6 +4,7 @@ use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{Checksum, Method};
 
 use crate::entry::{Entry, Section};
+use crate::file::design::{GroupDevice, group_device};
 use crate::plan::{ReductionKind, ResyncKind};
 use crate::section::*;
 
@@ -52,10 +53,12 @@ section! {
 section! {
     /// One disk group, or several equal ones.
     pub(crate) struct DiskGroup as "DiskGroup" {
-        /// Device profile of the cache device; `underlay list devices` shows them.
-        "cache" cache: Entry<String> = One(text());
-        /// Device profiles of the capacity devices: 1 to 7.
-        "capacity" capacity: Entry<Vec<String>> = One(list("device profiles", text()));
+        /// Device profile of the cache device; `underlay list devices` shows them. A table changes
+        /// values: { profile = "p4800x-375", overrides = { flush = "20us" } }.
+        "cache" cache: Entry<Section<GroupDevice>> = One(group_device());
+        /// Device profiles of the capacity devices: 1 to 7, each as for the cache device.
+        "capacity" capacity: Entry<Vec<Section<GroupDevice>>> =
+            One(list("device profiles", group_device()));
         /// How many equal disk groups per host. 1, when left out.
         "count" count: Entry<u64> = One(whole(1..=5));
     }

@@ -1,12 +1,13 @@
 //! `[[design]]`: a storage design, its devices and its volumes.
 
-use underlay_core::Bytes;
+use schemars::json_schema;
+use underlay_core::{Bytes, Nanos};
 
 use crate::entry::{Entry, Section};
 use crate::file::cluster::Cluster;
 use crate::file::{Client, Engine, Profile};
 use crate::limits::VOLUMES_PER_KIND;
-use crate::plan::{Durability, FileSystem};
+use crate::plan::{Durability, FileSystem, Layout};
 use crate::section::*;
 
 section! {
@@ -68,6 +69,12 @@ section! {
     pub(crate) struct Emulated as "Emulated" {
         /// The devices. At least one, here or in the built-in design.
         "devices" devices: Entry<Vec<Section<Device>>> = tables::<Device>();
+        /// Each direction of the link between the host and all devices per second, written as a
+        /// size: 16 Gbit/s Fibre Channel = "1600MB". Each device is connected directly, when left
+        /// out.
+        "link" link: Entry<u64> = One(rate());
+        /// What that link adds to every request, both ways together. Nothing, when left out.
+        "link-latency" link_latency: Entry<Nanos> = One(time());
         /// What survives a power cut: `profile` = as the device profile says.
         "durability" durability: Entry<Durability> = One(word::<Durability>());
         /// Directory for the files that hold the data. Underlay's own folder, when left out.
@@ -82,12 +89,43 @@ section! {
         "name" name: Entry<String> = One(text());
         /// A built-in device profile; `underlay list devices` shows them.
         "profile" profile: Entry<String> = One(text());
-        /// How many such devices are striped into one. 1, when left out.
+        /// How many such devices make up this one. 1, when left out; 2, with `layout = "mirror"`.
         "members" members: Entry<u64> = One(whole(1..=64));
+        /// How the members hold the data: `stripe` = each a part of it, `mirror` = each all of it.
+        "layout" layout: Entry<Layout> = One(word::<Layout>());
         /// Values that differ from that profile.
         "overrides" overrides: Section<Profile> = table::<Profile>();
     }
     limits { "required": ["name", "profile"] }
+}
+
+section! {
+    /// A device of a disk group.
+    pub(crate) struct GroupDevice as "GroupDevice" {
+        /// A built-in device profile; `underlay list devices` shows them.
+        "profile" profile: Entry<String> = One(text());
+        /// Values that differ from that profile.
+        "overrides" overrides: Section<Profile> = table::<Profile>();
+    }
+    limits { "required": ["profile"] }
+}
+
+/// A device of a disk group: the name of a profile, or a table with what differs from it.
+pub(crate) fn group_device() -> impl Kind<Value = Section<GroupDevice>> {
+    kind(
+        |item, report| {
+            if item.is_table() {
+                return Some(item.section(report, GroupDevice::read));
+            }
+            let profile = Entry::Given { value: item.text(report)?, span: item.span.clone() };
+            let content = GroupDevice { profile, ..GroupDevice::default() };
+            Some(Section { content, span: Some(item.span.clone()), refused: false })
+        },
+        |generator| {
+            let table = generator.subschema_for::<GroupDevice>();
+            json_schema!({ "anyOf": [{ "type": "string" }, table] })
+        },
+    )
 }
 
 section! {

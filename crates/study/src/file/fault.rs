@@ -3,6 +3,7 @@
 use underlay_core::{Bytes, Nanos};
 
 use super::cluster::{DiskGroup, Policy};
+use super::design::{GroupDevice, group_device};
 use crate::entry::{Entry, Section};
 use crate::fault_plan::{FaultKind, FaultPhase};
 use crate::section::*;
@@ -44,6 +45,10 @@ section! {
         "policy" policy: Section<Policy> = table::<Policy>();
         /// The disk group that is added.
         "disk-group" disk_group: Section<DiskGroup> = table::<DiskGroup>();
+        /// The disk group that gets a device, `HOST/GROUP`.
+        "to" to: Entry<String> = One(text());
+        /// The device that is added: a device profile, or a table as in a disk group.
+        "profile" profile: Entry<Section<GroupDevice>> = One(group_device());
     }
     written_for {
         "type" => "kind", "fault" => "kind", "after" => "at", "when" => "at", "rung" => "users",

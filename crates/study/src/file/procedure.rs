@@ -5,7 +5,8 @@ use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
 use crate::limits::{REPEATS, RESOLUTION, RUNGS_MAX, USERS};
-use crate::plan::{Order, Repeats, TimeDilation};
+use crate::plan::{Order, Repeats, TimeDilation, Until};
+use crate::schema;
 use crate::section::*;
 
 /// What a ladder is, for messages.
@@ -49,6 +50,9 @@ section! {
         /// Also make each resource 20 % faster for a while, and compare with what the causal check
         /// predicts. Takes as long again.
         "what-if" what_if: Entry<bool> = One(boolean());
+        /// After everything else, without users: a length, or a condition that ends it. None, when left
+        /// out.
+        "cool-down" cool_down: Entry<Section<CoolDown>> = One(cool_down());
         /// A search for the highest rate that meets a latency target, before the measured window.
         "search" search: Section<Search> = table::<Search>();
         /// Runs per design: a number, of which at least 3 give a useful confidence interval; or
@@ -69,9 +73,39 @@ section! {
     }
     written_for {
         "dilation" => "time-dilation", "ladder" => "users", "virtual-users" => "users", "duration" => "measure",
-        "rampup" => "ramp-up",
+        "rampup" => "ramp-up", "cooldown" => "cool-down",
     }
     limits { "required": ["users"] }
+}
+
+section! {
+    /// A phase after the load that ends when something is done.
+    pub(crate) struct CoolDown as "CoolDown" {
+        /// `resync-done` = nothing is being copied, and nothing misses anything.
+        "until" until: Entry<Until> = One(word::<Until>());
+        /// It ends after this time in any case.
+        "at-most" at_most: Entry<Nanos> = One(time());
+    }
+    limits { "required": ["until", "at-most"] }
+}
+
+/// A length, or a condition with the longest time it may take.
+fn cool_down() -> impl Kind<Value = Section<CoolDown>> {
+    kind(
+        |item, report| {
+            if item.is_table() {
+                return Some(item.section(report, CoolDown::read));
+            }
+            let at_most = Entry::Given { value: item.time(report)?, span: item.span.clone() };
+            let content = CoolDown { at_most, ..CoolDown::default() };
+            Some(Section { content, span: Some(item.span.clone()), refused: false })
+        },
+        |generator| {
+            let time = generator.subschema_for::<schema::Time>();
+            let table = generator.subschema_for::<CoolDown>();
+            json_schema!({ "anyOf": [time, table] })
+        },
+    )
 }
 
 section! {

@@ -2,8 +2,8 @@
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Axis, Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes,
-    Weights, Workload,
+    Axis, Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Start,
+    Volumes, Weights, Workload,
 };
 use crate::limits::SEED;
 use crate::section::*;
@@ -33,6 +33,8 @@ section! {
         "axis" axis: Entry<Vec<Section<Axis>>> = tables::<Axis>();
         /// What the users do.
         "workload" workload: Section<Workload> = table::<Workload>();
+        /// What every run begins with, beside the database.
+        "start" start: Section<Start> = table::<Start>();
         /// How it is measured.
         "procedure" procedure: Section<Procedure> = table::<Procedure>();
         /// The mix of transactions, changed while the load runs.

@@ -6,7 +6,7 @@ use underlay_core::{Durability, FileSystem};
 
 use underlay_core::{Bytes, Evidence};
 use underlay_model::cluster::{ClusterSpec, Policy};
-use underlay_model::{DeviceProfile, DiskGroupSpec};
+use underlay_model::{DeviceProfile, DiskGroupSpec, HostLink};
 
 use super::{ClientPlan, EnginePlan, VariantPlan};
 
@@ -51,6 +51,8 @@ pub enum DatastoreKind {
     Emulated {
         /// The devices by name, in the order of the file.
         devices: Vec<(String, DeviceProfile)>,
+        /// The link between the host and all devices; `None` = each is connected directly.
+        link: Option<HostLink>,
         /// When an acknowledged write is safe.
         durability: Durability,
         /// Where the backing files go; `None` = Underlay's own folder.
@@ -67,6 +69,8 @@ pub struct ClusterPlan {
     pub spec: ClusterSpec,
     /// The policy of every volume of the design.
     pub policy: Policy,
+    /// Share of every capacity device that other data takes at the start of a run, in percent; `None` = they are empty.
+    pub fill_percent: Option<u8>,
 }
 
 impl ClusterPlan {
@@ -80,6 +84,16 @@ impl ClusterPlan {
                 ..group.clone()
             },
         }
+    }
+}
+
+words! {
+    /// How the members of a device hold its data.
+    pub enum Layout: "layout" {
+        /// Each holds a part of it.
+        Stripe = "stripe",
+        /// Each holds all of it.
+        Mirror = "mirror",
     }
 }
 

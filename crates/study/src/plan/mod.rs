@@ -28,11 +28,13 @@ pub use axis::{AxisPlan, AxisPoint, AxisUnit, VariantPlan};
 pub use block::BlockPlan;
 pub(crate) use block::scaled as scaled_concurrency;
 pub use client::{ClientPlace, ClientPlan, NetworkPlan};
-pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
+pub use design::{
+    ClusterPlan, DatastoreKind, DesignPlan, Layout, ReductionKind, ResyncKind, VolumePlan,
+};
 pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{
-    CausalPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation,
-    TimeDilationError,
+    CausalPlan, CoolDownPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
+    TimeDilation, TimeDilationError, Until,
 };
 pub use provenance::{Origin, Setting};
 pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};
@@ -122,8 +124,8 @@ impl Plan {
     pub fn has_null_twin(&self, design: usize) -> bool {
         let has_delays = match &self.designs[design].kind {
             DatastoreKind::Path { .. } => false,
-            DatastoreKind::Emulated { devices, .. } => {
-                devices.iter().any(|(_, profile)| !profile.is_instant())
+            DatastoreKind::Emulated { devices, link, .. } => {
+                link.is_some() || devices.iter().any(|(_, profile)| !profile.is_instant())
             }
             DatastoreKind::Cluster(cluster) => !cluster.spec.is_instant(),
         };

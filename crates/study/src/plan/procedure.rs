@@ -38,6 +38,8 @@ json_struct! {
         "search" search: Option<SearchPlan>,
         /// After the last rung, in the first repeat: which resource limits throughput, by experiment.
         "causal" causal: Option<CausalPlan>,
+        /// After all that, without users.
+        "cool_down" cool_down: Option<CoolDownPlan>,
         /// Runs per design; at most, where a precision ends the repeats.
         "repeats" repeats: u32,
         /// The repeats end when the interval of every main ratio is as narrow as this.
@@ -171,6 +173,29 @@ impl CausalPlan {
     /// Time that the whole check takes of a run.
     pub fn total(&self) -> Nanos {
         if self.what_if { self.length + self.length } else { self.length }
+    }
+}
+
+/// The phase after the load, without users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoolDownPlan {
+    /// The longest it takes.
+    pub at_most: Nanos,
+    /// What ends it earlier.
+    pub until: Option<Until>,
+}
+
+impl ToJson for CoolDownPlan {
+    fn to_json(&self) -> Value {
+        json!({ "at_most_ns": self.at_most.0, "until": self.until.map(Until::as_str) })
+    }
+}
+
+words! {
+    /// What a phase waits for.
+    pub enum Until: "condition" {
+        /// Nothing is being copied, and no copy misses anything.
+        ResyncDone = "resync-done",
     }
 }
 

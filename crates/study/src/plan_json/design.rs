@@ -35,19 +35,31 @@ pub(super) fn design(design: &DesignPlan, has_server: bool) -> Value {
 pub(super) fn datastore(kind: &DatastoreKind) -> Value {
     match kind {
         DatastoreKind::Path { directory } => json!({ "path": { "directory": directory } }),
-        DatastoreKind::Emulated { devices, durability, backing } => {
-            let device = |(name, profile): &(String, DeviceProfile)| {
-                let profile = values_of(&profile_toml(profile));
-                json!({ "name": name, "profile": profile })
-            };
-            json!({ "emulated": {
+        DatastoreKind::Emulated { devices, link, durability, backing } => {
+            let mut emulated = json!({
                 "devices": devices.iter().map(device).collect::<Vec<_>>(),
                 "durability": durability.as_str(),
                 "backing": backing,
-            } })
+            });
+            if let Some(link) = link {
+                emulated["link"] = json!({
+                    "bytes_per_second": link.bytes_per_second,
+                    "latency_ns": link.latency.0,
+                    "divisor": link.divisor,
+                });
+            }
+            json!({ "emulated": emulated })
         }
         DatastoreKind::Cluster(plan) => json!({ "cluster": cluster(plan) }),
     }
+}
+
+fn device((name, profile): &(String, DeviceProfile)) -> Value {
+    let mut device = json!({ "name": name, "profile": values_of(&profile_toml(profile)) });
+    if profile.copies > 1 {
+        device["copies"] = profile.copies.into();
+    }
+    device
 }
 
 pub(super) fn cluster(plan: &ClusterPlan) -> Value {
@@ -69,7 +81,7 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
     };
     let ClusterSpec { hosts, network, settings } = &plan.spec;
     let policy = &plan.policy;
-    json!({
+    let mut cluster = json!({
         "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
         "network": { "latency_ns": network.latency.0, "bytes_per_second": network.bytes_per_second },
         "policy": {
@@ -84,7 +96,11 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
         "owner_overhead_ns": settings.owner_overhead.0,
         "resync_slice_bytes": settings.resync_slice.0,
         "resync_window": settings.resync_window,
-    })
+    });
+    if let Some(percent) = plan.fill_percent {
+        cluster["fill_percent"] = percent.into();
+    }
+    cluster
 }
 
 pub(super) fn volume(volume: &VolumePlan) -> Value {

@@ -48,6 +48,9 @@ fn detail(action: &FaultAction) -> Value {
         FaultAction::PolicyChange { volume, change } => {
             json!({ "volume": volume, "policy": policy(change) })
         }
+        FaultAction::DeviceAdded { group, profile } => {
+            json!({ "group": group, "profile": super::values_of(&profile_toml(profile)) })
+        }
         FaultAction::DiskGroupAdded { host, group } => {
             let profile = |profile| super::values_of(&profile_toml(profile));
             json!({

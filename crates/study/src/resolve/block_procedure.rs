@@ -20,6 +20,9 @@ const NO_SERVER: (&str, &str) =
 /// The same of a search.
 const CURVE: (&str, &str) =
     ("a block load finds its rates by a curve", "remove it; write `curve` in [workload.block]");
+/// The same of a phase without users.
+const NO_USERS: (&str, &str) =
+    ("a block load ends with its last measurement", "remove it, or choose another workload");
 /// The same of what changes the storage, or works beside the load.
 const ALONE: (&str, &str) = ("a block load runs alone", "remove it, or choose another workload");
 /// The same of time dilation.
@@ -70,7 +73,7 @@ impl Resolver<'_> {
             top,
         });
         let (order, twin) = (order.map(|c| c.value), twin.map(|twin| twin.value));
-        let searched = (Some(None), Some(None));
+        let searched = (Some(None), Some(None), Some(None));
         let plan = plan(ladder.as_ref(), &phases, searched, (repeats.as_ref(), order, twin));
         ProcedureChoice { plan, phases, ladder, repeats, time_dilation: None, warm_up_users: None }
     }
@@ -90,6 +93,7 @@ impl Resolver<'_> {
             ("`procedure.time-dilation`", file.time_dilation.span(), REAL_TIME),
             ("`procedure.causal-check`", file.causal_check.span(), NO_SERVER),
             ("`procedure.what-if`", file.what_if.span(), NO_SERVER),
+            ("`procedure.cool-down`", file.cool_down.span(), NO_USERS),
             ("`weights`", first(&self.file.weights), NO_SERVER),
             ("`background`", first(&self.file.background), ALONE),
             ("`fault`", first(&self.file.fault), ALONE),

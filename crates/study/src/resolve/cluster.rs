@@ -16,7 +16,9 @@ use super::volumes::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
-use crate::plan::{ClusterPlan, DatastoreKind, ReductionKind, ResyncKind, Setting};
+use crate::file::design::GroupDevice;
+use crate::plan::{ClusterPlan, DatastoreKind, Origin, ReductionKind, ResyncKind, Setting};
+use crate::problem::position;
 use underlay_core::Words;
 
 /// Of the latency watermarks, which are settings of the releases that had them (recalled).
@@ -81,6 +83,8 @@ impl Resolver<'_> {
             ..defaults
         };
         let spec = ClusterSpec { hosts, network, settings };
+        // The range was checked on reading.
+        let fill_percent = self.file.start.fill_percent.get().map(|percent| *percent as u8);
         let problems = spec.problems();
         for problem in &problems {
             self.report.add(
@@ -91,7 +95,9 @@ impl Resolver<'_> {
                 "change the cluster",
             );
         }
-        problems.is_empty().then(|| DatastoreKind::Cluster(Box::new(ClusterPlan { spec, policy })))
+        problems
+            .is_empty()
+            .then(|| DatastoreKind::Cluster(Box::new(ClusterPlan { spec, policy, fill_percent })))
     }
 
     /// Places the volumes on a cluster of that kind, and says why where that is not possible.
@@ -128,6 +134,25 @@ impl Resolver<'_> {
                 );
                 return;
             }
+        }
+        let Some(percent) = plan.fill_percent else { return };
+        let filled = cluster.fill(Nanos::ZERO, percent);
+        let full = filled.and_then(|()| {
+            let mut volumes = cluster.volumes().collect::<Vec<_>>().into_iter();
+            volumes.try_for_each(|volume| cluster.assume_written(volume))
+        });
+        if let Err(refusal) = full {
+            self.report.add(
+                self.file.start.fill_percent.span(),
+                "cannot-be-placed",
+                format!(
+                    "the volumes do not fit the cluster of design `{}` beside other data on {percent} % of each \
+                     capacity device",
+                    draft.name.value
+                ),
+                refusal.to_string(),
+                "write a smaller `fill-percent`, or smaller volumes",
+            );
         }
     }
 
@@ -209,11 +234,13 @@ impl Resolver<'_> {
             let example = "disk-groups = [{ cache = \"p4800x-375\", capacity = [\"p4500-2000\"] }]";
             missing(&mut self.report, "disk groups", example);
         }
+        let host = section.name.get().map_or("", String::as_str);
         let mut groups = Vec::new();
         let mut complete =
             section.count != Entry::Refused && section.fault_domain != Entry::Refused;
         for group in section.disk_groups.get().map_or(&[][..], Vec::as_slice) {
-            match self.equal_groups(group) {
+            let path = format!("{}.hosts.{host}.disk-groups", keys.path);
+            match self.equal_groups(group, layer, &path, keys.rows) {
                 Some(found) => groups.extend(found),
                 None => complete = false,
             }
@@ -240,10 +267,14 @@ impl Resolver<'_> {
         Some((1..=count).map(host).collect())
     }
 
-    /// The disk groups that one entry stands for; their names come later.
+    /// The disk groups that one entry stands for; their names come later. What differs from the profiles of their devices is
+    /// noted below `path`.
     pub(super) fn equal_groups(
         &mut self,
         section: &Section<DiskGroup>,
+        layer: Layer<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
     ) -> Option<Vec<DiskGroupSpec>> {
         if section.refused {
             return None;
@@ -262,11 +293,14 @@ impl Resolver<'_> {
                 );
             }
         }
-        let cache = section.cache.get().and_then(|name| self.member(name, section.cache.span()));
+        let mut member = |device: &Section<GroupDevice>, name: &str| {
+            self.group_device(device, layer, &format!("{path}.{name}"), rows)
+        };
+        let cache = section.cache.get().and_then(|device| member(device, "cache"));
         let span = section.capacity.span();
-        let names = section.capacity.get()?;
+        let devices = section.capacity.get()?.iter().enumerate();
         let capacity: Vec<Option<DeviceProfile>> =
-            names.iter().map(|name| self.member(name, span.clone())).collect();
+            devices.map(|(disk, device)| member(device, &format!("disk{disk}"))).collect();
         let capacity: Vec<DeviceProfile> = capacity.into_iter().collect::<Option<_>>()?;
         let most = DiskGroupSpec::CAPACITY_DEVICES_MAX;
         if !(1..=most).contains(&capacity.len()) {
@@ -287,9 +321,41 @@ impl Resolver<'_> {
         Some(vec![group; count as usize])
     }
 
-    /// A device of a disk group, scaled.
-    fn member(&mut self, name: &str, span: Option<Range<usize>>) -> Option<DeviceProfile> {
-        let full = self.known_profile(name, span)?;
+    /// A device of a disk group, with what differs from its profile, scaled.
+    pub(super) fn group_device(
+        &mut self,
+        section: &Section<GroupDevice>,
+        layer: Layer<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<DeviceProfile> {
+        if section.refused || section.overrides.refused {
+            return None;
+        }
+        if section.profile.is_absent() {
+            self.report.add(
+                section.span.clone(),
+                "missing-key",
+                "a device of a disk group does not say its `profile`",
+                "`profile` is missing",
+                "add profile = \"dc1500m-960\"",
+            );
+        }
+        let full = self.known_profile(section.profile.get()?, section.profile.span())?;
+        let own_span = section.overrides.span.clone().filter(|_| layer == Layer::File);
+        let path = format!("{path}.overrides");
+        let (full, places) = crate::file::profile::lower(
+            &section.overrides,
+            Some(&full),
+            own_span,
+            &path,
+            &mut self.report,
+        )?;
+        for (key, span) in places.into_iter().filter(|_| layer == Layer::File) {
+            let origin = Origin::File { line: position(self.text, span.start).0 };
+            let value = self.text[span].trim_matches('"').to_string();
+            rows.push(Setting { path: format!("{path}.{key}"), value, origin });
+        }
         Some(crate::scale::device(&full, self.scale).profile)
     }
 

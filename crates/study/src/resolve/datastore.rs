@@ -3,17 +3,18 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use underlay_core::Bytes;
-use underlay_model::{DeviceProfile, builtin as model, stripe_set};
+use underlay_core::{Bytes, Nanos, Words};
+use underlay_model::{DeviceProfile, HostLink, builtin as model, mirror, stripe_set};
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
 use super::design::Draft;
 use crate::entry::{Entry, Section};
+use crate::exact;
 use crate::file::{self, Device};
 use crate::finding::Severity;
 use crate::host_view::DirectoryState;
-use crate::plan::{DatastoreKind, Durability, Origin, Scale, Setting};
+use crate::plan::{DatastoreKind, Durability, Layout, Origin, Scale, Setting};
 use crate::problem::position;
 use crate::scale;
 use crate::suggest::{listed, nearest};
@@ -166,6 +167,7 @@ impl Resolver<'_> {
             .get()
             .and_then(|designs| designs.first())
             .map(|design| &design.datastore.emulated);
+        let link = self.host_link(draft, &path, rows);
         let mut durability = vec![(Layer::File, &file.durability)];
         let mut backing = vec![(Layer::File, &file.backing)];
         if let Some((name, base)) = base {
@@ -185,9 +187,66 @@ impl Resolver<'_> {
         }
         Some(DatastoreKind::Emulated {
             devices: devices?,
+            link: link?,
             durability: durability?.value,
             backing: backing.map(|backing| PathBuf::from(backing.value)),
         })
+    }
+
+    /// The link between host and devices: the outer `None` = one that cannot be used.
+    fn host_link(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<Option<HostLink>> {
+        let file = &draft.file.datastore.emulated;
+        let mut rates = vec![(Layer::File, &file.link)];
+        let mut latencies = vec![(Layer::File, &file.link_latency)];
+        if let Some((name, base)) = draft.base {
+            let base = &base.datastore.emulated;
+            rates.push((Layer::Builtin(name), &base.link));
+            latencies.push((Layer::Builtin(name), &base.link_latency));
+        }
+        let rate = match self.pick(&format!("{path}.link"), &rates) {
+            Pick::Refused => return None,
+            found => found.found(),
+        };
+        let latency = match self.pick(&format!("{path}.link-latency"), &latencies) {
+            Pick::Refused => return None,
+            found => found.found(),
+        };
+        rows.extend(rate.as_ref().map(|c| c.setting(format!("{}/s", exact::size(Bytes(c.value))))));
+        rows.extend(latency.as_ref().map(|c| c.setting(exact::time(c.value))));
+        let Some(rate) = rate else {
+            let Some(latency) = latency else { return Some(None) };
+            latency.problem(
+                &mut self.report,
+                "conflict",
+                format!("design `{}` has a latency of a link, and no link", draft.name.value),
+                "there is no `link`",
+                "add for example link = \"1600MB\", or remove `link-latency`",
+            );
+            return None;
+        };
+        let link = HostLink {
+            bytes_per_second: rate.value,
+            latency: latency.as_ref().map_or(Nanos::ZERO, |latency| latency.value),
+            divisor: self.scale.divisor,
+        };
+        let Some(problem) = link.problem() else { return Some(Some(link)) };
+        let (report, message) = (
+            &mut self.report,
+            format!("the link of design `{}` cannot be modelled", draft.name.value),
+        );
+        let help = "write for example link = \"1600MB\" for 16 Gbit/s Fibre Channel";
+        match latency {
+            Some(latency) if HostLink::RATES.contains(&rate.value) => {
+                latency.problem(report, "out-of-range", message, problem, help);
+            }
+            _ => rate.problem(report, "out-of-range", message, problem, help),
+        }
+        None
     }
 
     fn doubt_durability(&mut self, draft: &Draft<'_>, durability: &Chosen<Durability>) {
@@ -292,26 +351,71 @@ impl Resolver<'_> {
             return None;
         }
         let chosen = self.pick(&format!("{path}.profile"), &[(layer, &section.profile)]).found()?;
-        let members = self.members(section)?;
+        let (members, layout) = self.members(section)?;
         let overridden = if section.overrides.is_present() { " with overrides" } else { "" };
-        let striped = if members > 1 { format!("{members} x ") } else { String::new() };
-        rows.push(chosen.setting(format!("{striped}{}{overridden}", chosen.value)));
+        let (count, mirrored) = match (members, layout) {
+            (1, _) => (String::new(), ""),
+            (members, Layout::Stripe) => (format!("{members} x "), ""),
+            (members, Layout::Mirror) => (format!("{members} x "), ", mirrored"),
+        };
+        rows.push(chosen.setting(format!("{count}{}{overridden}{mirrored}", chosen.value)));
         for (key, span) in places.into_iter().filter(|_| layer == Layer::File) {
             let origin = Origin::File { line: position(self.text, span.start).0 };
             let value = self.text[span].trim_matches('"').to_string();
             rows.push(Setting { path: format!("{path}.overrides.{key}"), value, origin });
         }
-        let profile = self.striped(profile, members, section)?;
+        let profile = match layout {
+            Layout::Stripe => self.striped(profile, members, section)?,
+            Layout::Mirror => self.mirrored(profile, members, section)?,
+        };
         Some((name?, self.scale_device(profile, &chosen)))
     }
 
-    /// How many drives are striped into the device.
-    fn members(&mut self, section: &Section<Device>) -> Option<u32> {
-        match &section.members {
-            Entry::Refused => None,
-            // The range was checked on reading.
-            members => Some(members.get().copied().unwrap_or(1) as u32),
+    /// How many drives make up the device, and how.
+    fn members(&mut self, section: &Section<Device>) -> Option<(u32, Layout)> {
+        if section.members == Entry::Refused || section.layout == Entry::Refused {
+            return None;
         }
+        // The range was checked on reading.
+        let members = section.members.get().map(|members| *members as u32);
+        let layout = section.layout.get().copied();
+        let (Some(layout), Some(span)) = (layout, section.layout.span()) else {
+            return Some((members.unwrap_or(1), Layout::Stripe));
+        };
+        let members = members.unwrap_or(match layout {
+            Layout::Stripe => 1,
+            Layout::Mirror => 2,
+        });
+        if members == 1 {
+            self.report.at(
+                &span,
+                "conflict",
+                format!("a {} needs more than one device", layout.word()),
+                "there is one member",
+                "write for example members = 2, or remove `layout`",
+            );
+            return None;
+        }
+        Some((members, layout))
+    }
+
+    fn mirrored(
+        &mut self,
+        profile: DeviceProfile,
+        members: u32,
+        section: &Section<Device>,
+    ) -> Option<DeviceProfile> {
+        let set = mirror(&profile, members);
+        if set.is_none() {
+            self.report.add(
+                section.members.span().or_else(|| section.span.clone()),
+                "out-of-range",
+                format!("{members} devices of profile `{}` cannot be mirrored", profile.name),
+                format!("at most {} copies", DeviceProfile::COPIES_MAX),
+                "write members = 2 for a pair",
+            );
+        }
+        set
     }
 
     fn striped(

@@ -371,9 +371,12 @@ fn same(a: &DesignPlan, b: &DesignPlan) -> bool {
     let kind = match (&a.kind, &b.kind) {
         (DatastoreKind::Path { directory: a }, DatastoreKind::Path { directory: b }) => a == b,
         (
-            DatastoreKind::Emulated { devices: a, durability: x, backing: p },
-            DatastoreKind::Emulated { devices: b, durability: y, backing: q },
-        ) => a.iter().map(|(_, d)| d).eq(b.iter().map(|(_, d)| d)) && x == y && p == q,
+            DatastoreKind::Emulated { devices: a, link: l, durability: x, backing: p },
+            DatastoreKind::Emulated { devices: b, link: m, durability: y, backing: q },
+        ) => {
+            let equal = a.iter().map(|(_, d)| d).eq(b.iter().map(|(_, d)| d));
+            equal && l == m && x == y && p == q
+        }
         (DatastoreKind::Cluster(a), DatastoreKind::Cluster(b)) => a == b,
         _ => false,
     };

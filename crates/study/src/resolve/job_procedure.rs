@@ -65,7 +65,7 @@ impl Resolver<'_> {
         };
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
         let order = order.map(|c| c.value);
-        let searched = (Some(None), Some(None));
+        let searched = (Some(None), Some(None), Some(None));
         let plan = plan(Some(&ladder), &phases, searched, (repeats.as_ref(), order, Some(false)));
         ProcedureChoice {
             plan,
@@ -83,7 +83,7 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 10] = [
+        let written: [(&str, Option<Range<usize>>); 11] = [
             ("procedure.users", file.users.span()),
             ("procedure.warm-up", file.warm_up.span()),
             ("procedure.warm-up-users", file.warm_up_users.span()),
@@ -93,6 +93,7 @@ impl Resolver<'_> {
             ("procedure.null-twin", file.null_twin.span()),
             ("procedure.causal-check", file.causal_check.span()),
             ("procedure.what-if", file.what_if.span()),
+            ("procedure.cool-down", file.cool_down.span()),
             ("weights", first(&self.file.weights)),
         ];
         for (key, span) in written {
@@ -101,6 +102,7 @@ impl Resolver<'_> {
                     "weights"
                     | "procedure.null-twin"
                     | "procedure.causal-check"
+                    | "procedure.cool-down"
                     | "procedure.what-if" => "remove it",
                     "procedure.time-dilation" => UNDILATED,
                     _ => CONCURRENCY,

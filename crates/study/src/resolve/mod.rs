@@ -38,7 +38,8 @@ use crate::finding::{Finding, Severity};
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
 use crate::plan::{
-    AxisPlan, EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale, Setting, Sizes,
+    AxisPlan, DatastoreKind, DesignPlan, EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale,
+    Setting, Sizes,
 };
 use crate::problem::Source;
 use crate::report::Report;
@@ -120,6 +121,7 @@ impl<'a> Resolver<'a> {
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
         let procedure = self.procedure(workload.as_ref());
         let designs = self.designs((&engine, &client), workload.as_ref(), &procedure);
+        self.check_start(&designs);
         let kind = workload.as_ref().map(|workload| workload.kind());
         let weights = self.weights(&designs, &procedure, kind.as_ref());
         let background = self.background(&designs, &procedure, kind.as_ref());
@@ -231,6 +233,35 @@ impl<'a> Resolver<'a> {
         };
         self.provenance.push(seed.setting(seed.value.to_string()));
         Some(seed.value)
+    }
+
+    /// What runs begin with, which only clusters know.
+    fn check_start(&mut self, designs: &[DesignPlan]) {
+        const PATH: &str = "start.fill-percent";
+        let entry = &self.file.start.fill_percent;
+        let Pick::Found(percent) = self.pick(PATH, &[(Layer::File, entry)]) else { return };
+        self.provenance.push(percent.setting(percent.value.to_string()));
+        let others =
+            || designs.iter().filter(|design| !matches!(design.kind, DatastoreKind::Cluster(_)));
+        if !designs.is_empty() && others().count() == designs.len() {
+            percent.problem(
+                &mut self.report,
+                "conflict",
+                "`start.fill-percent` has no meaning for these designs",
+                "none of them is a cluster",
+                "remove it; only the capacity devices of clusters can be filled",
+            );
+            return;
+        }
+        for design in others() {
+            self.finding(
+                Severity::Note,
+                "not-filled",
+                format!("design `{}` is no cluster and begins without other data", design.name),
+                "compare it with care: the others begin filled",
+                percent.line(self.text),
+            );
+        }
     }
 
     fn study_engine(&mut self) -> EngineChoice {

@@ -12,7 +12,9 @@ use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
 use crate::limits::{CAUSAL_CHECK, CAUSAL_CHECK_LENGTH, MEASURE, RUNGS_MAX, UNMEASURED, USERS};
-use crate::plan::{CausalPlan, Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation};
+use crate::plan::{
+    CausalPlan, CoolDownPlan, Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation,
+};
 use crate::scale;
 
 /// The decisions about the procedure. What one of its parts needs of another is known also where a third is refused.
@@ -106,6 +108,7 @@ impl Resolver<'_> {
         }
         let warm_up_users = self.warm_up_users();
         let causal = self.causal_check();
+        let cool_down = self.cool_down();
         let search = self.search(full.as_ref(), workload);
         let repeats = self.repeats();
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
@@ -141,9 +144,13 @@ impl Resolver<'_> {
         let order = order.map(|c| c.value);
         // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
         let twin = twin.map(|twin| twin.value && search.as_ref().is_some_and(Option::is_none));
-        let plan =
-            plan(ladder.as_ref(), &phases, (search, causal), (repeats.as_ref(), order, twin))
-                .zip(time_dilation.as_ref());
+        let plan = plan(
+            ladder.as_ref(),
+            &phases,
+            (search, causal, cool_down),
+            (repeats.as_ref(), order, twin),
+        )
+        .zip(time_dilation.as_ref());
         let plan = plan.map(|(plan, chosen)| ProcedurePlan {
             time_dilation: chosen.value,
             warm_up_to: warm_up_users.as_ref().map(|users| users.value),
@@ -192,6 +199,48 @@ impl Resolver<'_> {
         };
         self.provenance.push(what_if.setting(what_if.value.to_string()));
         Some(Some(CausalPlan { length, what_if: what_if.value }))
+    }
+
+    /// Decides about `cool-down`: `Some(None)` is none, `None` one that is refused.
+    fn cool_down(&mut self) -> Option<Option<CoolDownPlan>> {
+        const PATH: &str = "procedure.cool-down";
+        let chosen = match self.pick(PATH, &[(Layer::File, &self.file.procedure.cool_down)]) {
+            Pick::Found(chosen) => chosen,
+            Pick::Absent => return Some(None),
+            Pick::Refused => return None,
+        };
+        let cool_down = &chosen.value;
+        let (until, at_most) = (&cool_down.until, &cool_down.at_most);
+        if cool_down.refused || *until == Entry::Refused || *at_most == Entry::Refused {
+            return None;
+        }
+        // A length is one without a condition; a table needs both.
+        let is_table = at_most.span() != chosen.span;
+        for (key, is_absent) in [("until", until.is_absent()), ("at-most", at_most.is_absent())] {
+            if is_table && is_absent {
+                chosen.problem(
+                    &mut self.report,
+                    "missing-key",
+                    format!("the cool-down does not say its `{key}`"),
+                    format!("`{key}` is missing"),
+                    "write { until = \"resync-done\", at-most = \"30min\" }, or a length such as \"5min\"",
+                );
+            }
+        }
+        if is_table && until.is_absent() {
+            return None;
+        }
+        let longest =
+            Chosen { value: *at_most.get()?, span: at_most.span(), ..chosen.with(Nanos::ZERO) };
+        self.check_time(&longest, &UNMEASURED);
+        let plan = CoolDownPlan { at_most: longest.value, until: until.get().copied() };
+        self.provenance.push(chosen.setting(match plan.until {
+            None => exact::time(plan.at_most),
+            Some(until) => {
+                format!("until {}, at most {}", until.as_str(), exact::time(plan.at_most))
+            }
+        }));
+        Some(Some(plan))
     }
 
     /// Reports a time outside its range.
@@ -320,11 +369,14 @@ impl Resolver<'_> {
     }
 }
 
+/// What a study may leave out, once that is decided; the outer `None` = it was refused.
+type Decided<T> = Option<Option<T>>;
+
 /// The plan in real time, if every part of it is decided.
 pub(super) fn plan(
     ladder: Option<&Ladder>,
     phases: &Phases,
-    (search, causal): (Option<Option<SearchPlan>>, Option<Option<CausalPlan>>),
+    (search, causal, cool_down): (Decided<SearchPlan>, Decided<CausalPlan>, Decided<CoolDownPlan>),
     (repeats, order, null_twin): (Option<&RepeatsChoice>, Option<Order>, Option<bool>),
 ) -> Option<ProcedurePlan> {
     Some(ProcedurePlan {
@@ -336,6 +388,7 @@ pub(super) fn plan(
         measure: phases.measure?,
         search: search?,
         causal: causal?,
+        cool_down: cool_down?,
         repeats: repeats?.most(),
         repeats_until: repeats?.until(),
         order: order?,

@@ -443,3 +443,39 @@ fn designs_of_the_same_built_in_have_titles_of_their_own() {
     let other = titles("use = \"kingston-sata-5200eco\"\nname = \"again\"");
     assert_eq!(other, ["NVMe DC1500M", "SATA 5200 ECO"]);
 }
+
+#[test]
+fn links_mirrors_and_devices_of_disk_groups_are_resolved_and_scaled() {
+    let second = "name = \"two\"\n[design.datastore.emulated]\nlink = \"1600MB\"\nlink-latency = \"4us\"\n\
+                  devices = [{ name = \"ssd\", profile = \"dc1500m-960\", layout = \"mirror\" }]";
+    let quarter = PlanOptions { scale: Some(Scale { divisor: 4 }), ..PlanOptions::default() };
+    let plan = planned(&study("", second, "", ""), &quarter);
+    let DatastoreKind::Emulated { devices, link: Some(link), .. } = &plan.designs[1].kind else {
+        panic!("devices behind a link")
+    };
+    assert_eq!((devices[0].1.copies, devices[0].1.divisor), (2, 4));
+    assert_eq!((link.bytes_per_second, link.divisor), (1_600_000_000, 4));
+    assert_eq!(link.latency, Nanos::from_micros(4));
+    let json = plan_json(&plan).to_string();
+    assert!(json.contains("\"copies\":2") && json.contains("\"link\":{"), "{json}");
+    let page = underlay_study::render_plan(&plan, 100);
+    assert!(page.contains("1600MB/s in each direction, 4us per request, 1/4 of it"), "{page}");
+    let row = |path: &str| {
+        let rows = plan.provenance.iter().find(|row| row.path.ends_with(path));
+        rows.map(|row| row.value.clone()).expect("it was decided")
+    };
+    assert_eq!(row("two.datastore.emulated.link"), "1600MB/s");
+    assert_eq!(row("two.datastore.emulated.devices.ssd.profile"), "2 x dc1500m-960, mirrored");
+
+    let second = "name = \"two\"\n[design.datastore.cluster]\nnetwork = { latency = \"20us\", bytes-per-second = \"1250MB\" }\n\
+                  hosts = [{ name = \"h\", count = 3, disk-groups = [{ cache = { profile = \"p4800x-375\", overrides = { \
+                  flush = \"20us\" } }, capacity = [\"p4500-2000\", { profile = \"p4500-2000\", overrides = { capacity = \"1TB\" } }] }] }]";
+    let plan = planned(&study("", second, "", ""), &PlanOptions::default());
+    let DatastoreKind::Cluster(cluster) = &plan.designs[1].kind else { panic!("a cluster") };
+    let group = &cluster.spec.hosts[2].groups[0];
+    assert_eq!(group.cache.flush, Nanos::from_micros(20));
+    let capacities: Vec<u64> = group.capacity.iter().map(|device| device.capacity.0).collect();
+    assert_eq!(capacities, [2_000_000_000_000, 1_000_000_000_000]);
+    let flush = plan.provenance.iter().find(|row| row.path.ends_with("cache.overrides.flush"));
+    assert_eq!(flush.map(|row| row.value.as_str()), Some("20us"));
+}

@@ -63,13 +63,30 @@ fn the_paper_does_not_fit_a_laptop_and_says_at_which_scale_it_does() {
 
     let options = PlanOptions { scale: Some(Scale { divisor: 16 }), ..PlanOptions::default() };
     let plan = planned_by_name("kingston/k2", &options, &small_host());
-    assert_eq!(plan.workload.kind.population().count, 75);
+    // 1,000 / 16, rounded.
+    assert_eq!(plan.workload.kind.population().count, 63);
     assert_eq!(plan.procedure.users, [1, 2, 3, 6]);
     assert_eq!(plan.engine.cpus, Some(1.0));
     assert_eq!(plan.engine.memory_limit, Some(Bytes::from_gib(2)));
     assert_eq!(plan.engine.settings["shared_buffers"], "512MB");
-    assert_eq!(plan.full_size.population.count, 1200);
+    assert_eq!(plan.full_size.population.count, 1000);
     assert_eq!(plan.full_size.users.last(), Some(&89));
+}
+
+#[test]
+fn the_paper_stands_on_its_test_beds_with_its_memory_and_database() {
+    let plan = planned_by_name("kingston/k2", &PlanOptions::default(), &HostView::unlimited());
+    let beds = plan.designs.iter().map(|design| match &design.kind {
+        underlay_study::DatastoreKind::Cluster(cluster) => {
+            let groups = cluster.spec.hosts.iter().flat_map(|host| &host.groups);
+            let drives: usize = groups.map(|group| 1 + group.capacity.len()).sum();
+            (cluster.spec.hosts.len(), drives, cluster.policy.failures_to_tolerate)
+        }
+        _ => panic!("{} is no cluster", design.name),
+    });
+    assert_eq!(beds.collect::<Vec<_>>(), [(4, 12, 0), (3, 9, 0), (3, 9, 0)]);
+    let ratio = plan.estimates.working_set_ratio.expect("a memory limit");
+    assert!((ratio - 3.1).abs() < 0.06, "100 GB on 32 GB are 3.1, not {ratio}");
 }
 
 #[test]
@@ -114,6 +131,23 @@ fn every_built_in_design_plans_at_full_size_and_at_one_eighth() {
             }
         }
     }
+}
+
+#[test]
+fn the_logs_of_the_log_device_test_are_mirrored() {
+    let source = on_designs("demartek-log-nvme", "demartek-log-nvram");
+    let (_, plan) =
+        check(&source, &PlanOptions::default(), &HostView::unlimited()).expect("both are built in");
+    for design in &plan.designs {
+        let underlay_study::DatastoreKind::Emulated { devices, .. } = &design.kind else {
+            panic!("devices")
+        };
+        let copies: Vec<u32> = devices.iter().map(|(_, profile)| profile.copies).collect();
+        assert_eq!(copies, [1, 2], "{}", design.name);
+    }
+    let text = underlay_study::render_plan(&plan, 100);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("NVRAM card, NVMe PCIe 3 x8, mirrored"), "{text}");
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, Resource};
 use underlay_driver::DriveTick;
-use underlay_record::conventions::{CONNECTION_WAIT, DISPATCH_LAG, histogram_scope};
-use underlay_record::{Interval, PhaseKind, TransactionTick};
-use underlay_study::{ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP};
+use underlay_record::conventions::{CONNECTION_WAIT, DISPATCH_LAG, finding, histogram_scope};
+use underlay_record::{Interval, PhaseKind, Severity, TransactionTick};
+use underlay_study::{CoolDownPlan, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, Until};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::causal_check::{self, CausalSpec, Changeable};
@@ -22,6 +22,9 @@ use crate::lab::phases::Phases;
 use crate::lab::rate_search::{self, Searched};
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::DriverGauge;
+
+/// So many seconds in a row without anything to copy: between two copies there may be a moment without any.
+const QUIET_SECONDS: u32 = 2;
 
 /// Where load runs, as the ladder sees it: what is scheduled, recorded and watched there beside the load itself.
 pub trait Site {
@@ -58,6 +61,16 @@ pub trait Site {
     /// Changes a resource by a factor of its service time and nothing else; `None` = everything is as the design says.
     fn change(&mut self, _change: Option<(Resource, f64)>) -> Result<(), Abort> {
         Ok(())
+    }
+
+    /// There is no load any more: what lasts as long as it is over now.
+    fn load_ended(&mut self, _observer: &mut dyn Observer) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Whether the storage has nothing to copy, and no copy misses anything.
+    fn is_resync_done(&mut self) -> Result<bool, Abort> {
+        Ok(true)
     }
 
     /// What is broken there, if that ends the run.
@@ -189,10 +202,35 @@ impl Ladder<'_> {
         // What is checked is the last rung, so it must have been measured.
         let last = procedure.users.last().copied();
         let measured = self.measured.windows.last().map(|window| window.users);
-        match (self.causal, measured.filter(|_| measured == last)) {
-            (Some(spec), Some(users)) => causal_check::carry_out(self, spec, users),
-            _ => Ok(()),
+        if let (Some(spec), Some(users)) = (self.causal, measured.filter(|_| measured == last)) {
+            causal_check::carry_out(self, spec, users)?;
         }
+        procedure.cool_down.map_or(Ok(()), |plan| self.cool_down(plan))
+    }
+
+    /// Without users, for as long as the study says, or until what it waits for.
+    fn cool_down(&mut self, plan: CoolDownPlan) -> Result<(), Abort> {
+        self.driver.set_users(0);
+        self.site.load_ended(self.observer)?;
+        let is_done = self.phase(PhaseKind::CoolDown, 0, plan.at_most, |ladder| {
+            ladder.flush()?;
+            let (mut left, mut quiet) = (plan.at_most, 0);
+            while left > Nanos::ZERO && quiet < QUIET_SECONDS {
+                let step = left.min(Nanos::from_secs(1));
+                ladder.advance(step, step.into(), |_| {}, |_| true)?;
+                left = left.saturating_sub(step);
+                quiet = match plan.until {
+                    Some(Until::ResyncDone) if ladder.site.is_resync_done()? => quiet + 1,
+                    _ => 0,
+                };
+            }
+            Ok(plan.until.is_none() || quiet > 0)
+        })?;
+        if is_done {
+            return Ok(());
+        }
+        let text = format!("copies were still being made {} after the load", plan.at_most);
+        self.log.find(Severity::Warning, finding::RESYNC_NOT_DONE, &text, self.observer)
     }
 
     /// Changes one resource, or none, for a causal check.

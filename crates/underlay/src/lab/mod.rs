@@ -23,6 +23,7 @@ mod phases;
 mod pilot;
 mod precision;
 pub mod recording;
+mod resync;
 mod run;
 pub mod run_log;
 mod samplers;

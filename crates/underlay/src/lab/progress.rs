@@ -145,7 +145,7 @@ impl Observer for Progress {
                     Some(users) if *kind == PhaseKind::Measure && self.is_job => {
                         format!("working with {}", count(*users as usize, "session"))
                     }
-                    Some(_) if self.is_job => kind.to_string(),
+                    Some(_) if self.is_job || *kind == PhaseKind::CoolDown => kind.to_string(),
                     Some(users) if *kind == PhaseKind::Measure => {
                         format!("measuring {}", self.at_work(*users))
                     }

@@ -44,6 +44,7 @@ fn spec(hosts: usize, failures_to_tolerate: u8) -> DatastoreSpec {
             },
             policy: Policy { failures_to_tolerate, ..Policy::DEFAULT },
             policies: BTreeMap::new(),
+            fill_percent: None,
         }),
         seed: RootSeed(5),
         backing_directory: None,

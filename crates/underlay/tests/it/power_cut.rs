@@ -14,6 +14,7 @@ fn spec(durability: Durability, seed: u64) -> DatastoreSpec {
         seed: RootSeed(seed),
         backing_directory: None,
         durability,
+        link: None,
     }
 }
 

@@ -259,6 +259,73 @@ designs = ["device"]
     assert!(stuck * 10 < before, "{stuck} commits on a stuck device, {before} before\n{stderr}");
 }
 
+/// A mirrored log loses a copy; a filled cluster gets a device before the load, and evens out after it.
+#[test]
+fn a_mirror_goes_on_without_a_copy_and_a_filled_cluster_takes_a_device_in() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let faults = r#"
+[start]
+fill-percent = 82
+
+[[fault]]
+kind = "device-lost"
+device = "log/disk1"
+at = "1s"
+lasts = "3s"
+designs = ["device"]
+
+[[fault]]
+kind = "device-added"
+to = "h-1/group-1"
+profile = { profile = "dc500m-1920", overrides = { capacity = "64GB" } }
+phase = "warm-up"
+at = "100ms"
+designs = ["cluster"]
+"#;
+    let capacity =
+        "capacity = [{ profile = \"dc500m-1920\", overrides = { capacity = \"64GB\" } }]";
+    let text = study(3, 1, faults)
+        .replace("capacity = [\"dc500m-1920\"]", capacity)
+        .replace(
+            "datastore.emulated.devices = [{ name = \"ssd\", profile = \"dc1500m-960\" }]",
+            "volumes.wal.device = \"log\"\n[design.datastore.emulated]\nlink = \"1600MB\"\ndevices = [{ name = \"ssd\", \
+             profile = \"dc1500m-960\" }, { name = \"log\", profile = \"dc1500m-960\", layout = \"mirror\" }]",
+        )
+        .replace(
+            "measure = \"14s\"",
+            "measure = \"7s\"\ncool-down = { until = \"resync-done\", at-most = \"5s\" }",
+        );
+    bench.write("joins.toml", &text);
+    let ended = bench.run(&["run", "joins.toml", "--out", "joins.sqlite", "--no-progress"]);
+    let stderr = ended.stderr.clone();
+    ended.expect(0);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let exported = Exported::of(&bench, "joins.sqlite");
+    let cool_down = |run: &Value| -> f64 {
+        let of_run = |it: &&Value| it["run"] == run["run"] && it["kind"] == "cool-down";
+        let phase = exported.table("phase").find(of_run).expect("a cool-down");
+        let at = |key: &str| phase[key].as_u64().expect("a time") as f64 / 1e9;
+        at("end_ns") - at("begin_ns")
+    };
+
+    let mirror = exported.run_of("device");
+    let verdict = exported.document(mirror, "faults");
+    assert_eq!(verdict["verdict"], "survived", "{verdict:#}\n{stderr}");
+    assert_eq!((&verdict["tolerated"], &verdict["failures_at_once"]), (&1.into(), &1.into()));
+    let took = cool_down(mirror);
+    assert!(took < 4.5, "the copy has everything, but the cool-down took {took} s");
+
+    let cluster = exported.run_of("cluster");
+    assert_eq!(exported.document(cluster, "faults")["verdict"], "survived", "{stderr}");
+    // Tens of gigabytes are to be moved, which takes longer.
+    assert!(cool_down(cluster) > 4.5);
+    assert!(exported.findings(cluster).contains(&"resync-not-done"), "{stderr}");
+}
+
 #[test]
 fn the_loss_of_the_only_copy_is_reported() {
     if let Some(reason) = cannot_run_servers() {

@@ -1,5 +1,5 @@
 //! What happens to volumes by name and to the cluster's make-up: rot and torn writes somewhere in a volume, another policy,
-//! one disk group more.
+//! one disk group or one device more.
 //!
 //! Rot is put where data is: blocks that were never written hold nothing that could be lost. All of it goes to one member
 //! of each set, so that it is one failure, as the decay of one device would be.
@@ -13,10 +13,10 @@ use rand::RngExt;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use underlay_core::{Nanos, RootSeed};
-use underlay_model::DiskGroupSpec;
 use underlay_model::cluster::{
     ComponentRole, ComponentState, ComponentStatus, Fault, Policy, VolumeId,
 };
+use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 use super::plane::ClusterPlane;
 
@@ -117,6 +117,21 @@ pub(crate) fn add_group<R>(
     }
     plane
         .add_group(now, host_id, group)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Adds a capacity device to a disk group, `HOST/GROUP`.
+pub(crate) fn add_device<R>(
+    plane: &mut ClusterPlane<R>,
+    now: Nanos,
+    group: &str,
+    profile: &DeviceProfile,
+) -> Result<(), String> {
+    let Some(found) = plane.cluster.find_group(group) else {
+        return Err(format!("there is no disk group `{group}`"));
+    };
+    plane
+        .add_device(now, found, profile)
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 

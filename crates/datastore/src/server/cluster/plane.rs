@@ -319,6 +319,30 @@ impl<R> ClusterPlane<R> {
         outcome.map(|_| ())
     }
 
+    /// Adds a capacity device to a disk group.
+    pub(crate) fn add_device(
+        &mut self,
+        now: Nanos,
+        group: GroupId,
+        profile: &DeviceProfile,
+    ) -> Result<(), Vec<ClusterProblem>> {
+        let at = self.at(now);
+        let outcome = self.cluster.add_device(at, group, profile);
+        if outcome.is_ok() {
+            self.is_instant &= profile.is_instant();
+        }
+        self.pass(at);
+        outcome.map(|_| ())
+    }
+
+    /// Lets other data take that share of every capacity device.
+    pub(crate) fn fill(&mut self, now: Nanos, percent: u8) -> Result<(), PlacementRefusal> {
+        let at = self.at(now);
+        let outcome = self.cluster.fill(at, percent);
+        self.pass(at);
+        outcome
+    }
+
     fn count_group(&mut self, added: GroupId) {
         if !self.cluster.reduces(added) {
             return;

@@ -21,6 +21,8 @@ mod faults;
 
 mod degraded;
 
+mod grown;
+
 mod restart;
 
 mod mortal;
@@ -64,6 +66,17 @@ fn run(seed: u64) {
     }
 }
 
+/// The same with devices that join; returns how many did.
+fn run_growing(seed: u64) -> u32 {
+    match catch_unwind(AssertUnwindSafe(|| World::growing(seed).run())) {
+        Ok(joined) => joined,
+        Err(_) => panic!(
+            "seed {seed} failed while growing; repeat with: UNDERLAY_SEED={seed} cargo test -p \
+             underlay-datastore --test it seeds_with_devices_that_join"
+        ),
+    }
+}
+
 fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
@@ -99,6 +112,16 @@ fn last_quarter_of_the_fixed_seeds() {
 }
 
 #[test]
+fn seeds_with_devices_that_join() {
+    if let Some(seed) = number_from("UNDERLAY_SEED") {
+        run_growing(seed);
+        return;
+    }
+    let joined: u32 = (2_000..2_020).map(run_growing).sum();
+    assert!(joined >= 20, "only {joined} devices joined");
+}
+
+#[test]
 fn seeds_that_once_failed() {
     run_fixed(ONCE_FAILED);
 }
@@ -110,7 +133,9 @@ fn further_seeds() {
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut runs = 0;
     while Instant::now() < end {
-        run(start.wrapping_add(runs));
+        let seed = start.wrapping_add(runs);
+        run(seed);
+        run_growing(seed);
         runs += 1;
     }
     println!("{runs} seeds from {start}");

@@ -49,7 +49,8 @@ pub fn disk_group(random: &mut Pcg64, name: &str, power: Power) -> DiskGroupSpec
     DiskGroupSpec::new(name, device(random, Bytes::from_mib(4), power), capacity)
 }
 
-fn device(random: &mut Pcg64, capacity: Bytes, power: Power) -> DeviceProfile {
+/// A random device.
+pub fn device(random: &mut Pcg64, capacity: Bytes, power: Power) -> DeviceProfile {
     let names = ["dc1500m-960", "dc500m-1920", "5200eco-1920", "null"];
     let name = match power {
         Power::Protected => names[random.random_range(0..names.len())],

@@ -88,6 +88,10 @@ pub struct World {
     /// It is killed after so many more steps: data commands, answers, storing the state.
     pub killed_after: Option<u32>,
     events: Vec<ClusterEvent>,
+    /// Draws when devices join; none = never.
+    pub growth: Option<Pcg64>,
+    /// Devices that joined.
+    pub joined: u32,
 }
 
 impl World {
@@ -137,6 +141,8 @@ impl World {
             kills: seed.is_multiple_of(2),
             killed_after: None,
             events: Vec::new(),
+            growth: None,
+            joined: 0,
         };
         world.cluster.remember_changes();
         world.create_volumes();
@@ -167,10 +173,10 @@ impl World {
         self.collect();
     }
 
-    /// The whole run.
-    pub fn run(mut self) {
+    /// The whole run; returns how many devices joined.
+    pub fn run(mut self) -> u32 {
         if self.subjects.is_empty() {
-            return;
+            return 0;
         }
         let steps = self.random.random_range(100..700);
         let pace = [20, 200, 2_000][self.random.random_range(0..3)];
@@ -185,9 +191,11 @@ impl World {
             } else {
                 self.request();
             }
+            self.grow();
             self.look_at_health();
         }
         self.heal_and_verify();
+        self.joined
     }
 
     /// Lets virtual time pass.

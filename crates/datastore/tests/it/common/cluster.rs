@@ -46,6 +46,7 @@ pub fn spec(hosts: usize, policy: Policy) -> DatastoreSpec {
             spec: cluster(hosts),
             policy,
             policies: BTreeMap::new(),
+            fill_percent: None,
         }),
         seed: RootSeed(7),
         backing_directory: None,

@@ -93,6 +93,7 @@ pub fn emulated(profile: DeviceProfile, durability: Durability) -> DatastoreSpec
         seed: RootSeed(42),
         backing_directory: None,
         durability,
+        link: None,
     }
 }
 

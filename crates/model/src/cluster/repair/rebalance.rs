@@ -25,7 +25,8 @@ pub(in crate::cluster) struct Balance {
 }
 
 impl Inventory {
-    fn usable_places(&self) -> Vec<Place> {
+    /// All working devices on hosts that are seen.
+    pub(in crate::cluster) fn usable_places(&self) -> Vec<Place> {
         self.groups
             .iter()
             .filter(|group| self.hosts[group.host.0 as usize].seen == Some(MAIN_SIDE))

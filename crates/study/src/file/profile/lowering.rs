@@ -82,6 +82,8 @@ impl Lowering<'_> {
             flush: flush?,
             power_loss_protected: protected?,
             divisor: divisor?,
+            // A layout of devices decides this, never a profile.
+            copies: 1,
         })
     }
 

@@ -10,8 +10,10 @@ mod trial;
 use std::ops::Range;
 
 use underlay_core::{Bytes, Nanos};
+use underlay_model::DeviceProfile;
 
 use super::Resolver;
+use super::chosen::Layer;
 use super::moment::MomentKeys;
 use super::procedure::ProcedureChoice;
 use crate::entry::{Entry, Section};
@@ -48,6 +50,7 @@ impl Resolver<'_> {
         }
         if let Some(plan) = &procedure.plan {
             self.check_overlaps(&placed, designs, plan);
+            self.refuse_failures_of_filled(&placed, designs);
             self.try_faults(&placed, designs, plan);
             self.doubt_promises(&placed, designs, plan);
         }
@@ -134,6 +137,8 @@ impl Resolver<'_> {
             ("keep", section.keep.span()),
             ("policy", section.policy.span.clone()),
             ("disk-group", section.disk_group.span.clone()),
+            ("to", section.to.span()),
+            ("profile", section.profile.span()),
         ];
         let allowed = || keys.iter().copied().chain(kind.can_last().then_some("lasts"));
         for (key, span) in given {
@@ -181,6 +186,8 @@ impl Resolver<'_> {
                 "factor" => section.factor.is_absent(),
                 "probability" => section.probability.is_absent(),
                 "policy" => !section.policy.is_present(),
+                "to" => section.to.is_absent(),
+                "profile" => section.profile.is_absent(),
                 _ => !section.disk_group.is_present(),
             };
             if absent {
@@ -244,6 +251,10 @@ impl Resolver<'_> {
                 host: text(&section.host)?,
                 group: Box::new(self.added_group(section)?),
             },
+            FaultKind::DeviceAdded => FaultAction::DeviceAdded {
+                group: text(&section.to)?,
+                profile: Box::new(self.added_device(section)?),
+            },
         })
     }
 
@@ -295,6 +306,14 @@ impl Resolver<'_> {
         Some(change)
     }
 
+    fn added_device(&mut self, section: &Section<file::Fault>) -> Option<DeviceProfile> {
+        let mut rows = Vec::new();
+        let device = section.profile.get()?;
+        let added = self.group_device(device, Layer::File, "fault.profile", &mut rows);
+        self.provenance.extend(rows);
+        added
+    }
+
     fn added_group(
         &mut self,
         section: &Section<file::Fault>,
@@ -303,7 +322,10 @@ impl Resolver<'_> {
         if !group.is_present() {
             return None;
         }
-        let mut groups = self.equal_groups(group)?;
+        let mut rows = Vec::new();
+        let groups = self.equal_groups(group, Layer::File, "fault.disk-group", &mut rows);
+        self.provenance.extend(rows);
+        let mut groups = groups?;
         if groups.len() != 1 {
             self.report.add(
                 group.count.span(),
@@ -331,6 +353,7 @@ fn keys_of(kind: FaultKind) -> &'static [&'static str] {
         FaultKind::PowerCut => &[],
         FaultKind::PolicyChange => &["volume", "policy"],
         FaultKind::DiskGroupAdded => &["host", "disk-group"],
+        FaultKind::DeviceAdded => &["to", "profile"],
     }
 }
 
@@ -347,6 +370,8 @@ fn example(key: &str) -> &'static str {
         "factor" => "factor = 10.0",
         "probability" => "probability = 0.01",
         "policy" => "policy = { failures-to-tolerate = 2 }",
+        "to" => "to = \"host-1/group-1\"",
+        "profile" => "profile = \"p4500-2000\"",
         _ => "disk-group = { cache = \"p4800x-375\", capacity = [\"p4500-2000\"] }",
     }
 }

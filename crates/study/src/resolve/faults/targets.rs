@@ -11,6 +11,7 @@ use crate::resolve::Resolver;
 use crate::suggest::{listed, nearest};
 
 use underlay_model::cluster::ClusterSpec;
+use underlay_model::device_names;
 
 impl Resolver<'_> {
     /// The designs that a fault happens to, of those that are carried out.
@@ -69,6 +70,10 @@ impl Resolver<'_> {
                     let known = hosts_of(&design.kind);
                     self.check_known(host, &known, section.host.span(), "host", design);
                 }
+                FaultAction::DeviceAdded { group, .. } => {
+                    let known = groups_of(&design.kind);
+                    self.check_known(group, &known, section.to.span(), "disk group", design);
+                }
                 FaultAction::HostsPartitioned { hosts } => {
                     let known = hosts_of(&design.kind);
                     for host in hosts {
@@ -110,9 +115,11 @@ impl Resolver<'_> {
                 ("device", &section.device, devices_of(&design.kind)),
                 ("host", &section.host, hosts_of(&design.kind)),
                 ("volume", &section.volume, volumes),
+                ("to", &section.to, groups_of(&design.kind)),
             ] {
                 if let Some(name) = entry.get().filter(|_| keys.contains(&key)) {
-                    self.check_known(name, &known, entry.span(), key, design);
+                    let what = if key == "to" { "disk group" } else { key };
+                    self.check_known(name, &known, entry.span(), what, design);
                 }
             }
         }
@@ -156,6 +163,7 @@ pub(super) fn is_known(fault: &Placed, design: &DesignPlan) -> bool {
         FaultAction::HostLost { host }
         | FaultAction::HostFrozen { host }
         | FaultAction::DiskGroupAdded { host, .. } => has(hosts_of(&design.kind), host),
+        FaultAction::DeviceAdded { group, .. } => has(groups_of(&design.kind), group),
         FaultAction::HostsPartitioned { hosts } => {
             hosts.iter().all(|host| has(hosts_of(&design.kind), host))
         }
@@ -177,11 +185,21 @@ fn hosts_of(kind: &DatastoreKind) -> Vec<String> {
     }
 }
 
+/// As the model names them.
+fn groups_of(kind: &DatastoreKind) -> Vec<String> {
+    let DatastoreKind::Cluster(plan) = kind else { return Vec::new() };
+    let hosts = plan.spec.hosts.iter();
+    hosts
+        .flat_map(|host| host.groups.iter().map(move |group| (host, group)))
+        .map(|(host, group)| format!("{}/{}", host.name, group.name))
+        .collect()
+}
+
 fn devices_of(kind: &DatastoreKind) -> Vec<String> {
     match kind {
         DatastoreKind::Cluster(plan) => cluster_devices(&plan.spec),
         DatastoreKind::Emulated { devices, .. } => {
-            devices.iter().map(|(name, _)| name.clone()).collect()
+            devices.iter().flat_map(|(name, profile)| device_names(name, profile)).collect()
         }
         DatastoreKind::Path { .. } => Vec::new(),
     }

@@ -64,6 +64,7 @@ mod tests {
             measure: Nanos::from_secs(1000),
             search: None,
             causal: None,
+            cool_down: None,
             repeats: 1,
             repeats_until: None,
             null_twin: false,

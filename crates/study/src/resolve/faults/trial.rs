@@ -48,6 +48,30 @@ impl Resolver<'_> {
         }
     }
 
+    /// Other data has one copy: a device or a host that fails would take some of it away for good, and a power cut what was
+    /// just moved.
+    pub(super) fn refuse_failures_of_filled(&mut self, faults: &[Placed], designs: &[DesignPlan]) {
+        let loses = |action: &FaultAction| action.is_failure() || *action == FaultAction::PowerCut;
+        for fault in faults.iter().filter(|fault| loses(&fault.plan.action)) {
+            let is_filled = |index: &&usize| {
+                let kind = &designs[**index].kind;
+                matches!(kind, DatastoreKind::Cluster(plan) if plan.fill_percent.is_some())
+            };
+            let Some(design) = fault.plan.designs.iter().find(is_filled) else { continue };
+            self.report.at(
+                &fault.span,
+                "conflict",
+                format!(
+                    "{} in design `{}`, which begins filled with other data",
+                    fault.plan.action.described(),
+                    designs[*design].name
+                ),
+                "other data has one copy, and may be lost",
+                "remove `start.fill-percent`, or choose a fault that loses nothing",
+            );
+        }
+    }
+
     /// Carries the schedule out on the model, without load, and reports what it refuses.
     pub(super) fn try_faults(
         &mut self,
@@ -94,15 +118,20 @@ impl Resolver<'_> {
         for (index, design) in designs.iter().enumerate() {
             let of_design: Vec<&Placed> =
                 faults.iter().filter(|fault| fault.plan.designs.contains(&index)).collect();
-            let (tolerated, whose) = match &design.kind {
-                DatastoreKind::Cluster(plan) => (
-                    usize::from(plan.policy.failures_to_tolerate),
-                    "as many as its policy tolerates",
-                ),
-                _ => (0, "none, which is what single devices tolerate"),
-            };
             for fault in &of_design {
-                let at_once = failures_at(&of_design, fault, procedure);
+                let mirrored = copies(&design.kind, &fault.plan.action);
+                let (tolerated, whose) = match (&design.kind, mirrored) {
+                    (DatastoreKind::Cluster(plan), _) => (
+                        usize::from(plan.policy.failures_to_tolerate),
+                        "as many as its policy tolerates",
+                    ),
+                    (_, Some(copies)) => (copies - 1, "as many as its mirror tolerates"),
+                    _ => (0, "none, which is what single devices tolerate"),
+                };
+                let at_once = match mirrored {
+                    Some(copies) => failed_copies(&of_design, fault, procedure, copies),
+                    None => failures_at(&of_design, fault, procedure),
+                };
                 if at_once > tolerated {
                     self.finding(
                         Severity::Note,
@@ -130,7 +159,11 @@ fn collide(a: &FaultPlan, b: &FaultPlan) -> bool {
         return true;
     }
     let (of_a, of_b) = (parts(&a.action), parts(&b.action));
-    of_a.iter().any(|part| of_b.contains(part))
+    // A mirrored device is also its copies; hosts are not their devices.
+    let holds = |device: &str, copy: &str| {
+        copy.strip_prefix(device).is_some_and(|copy| copy.starts_with("/disk"))
+    };
+    of_a.iter().any(|a| of_b.iter().any(|b| a == b || holds(a, b) || holds(b, a)))
 }
 
 /// Hosts and devices that the fault takes hold of.
@@ -146,7 +179,8 @@ fn parts(action: &FaultAction) -> Vec<&str> {
         | FaultAction::TornWrite { .. }
         | FaultAction::PowerCut
         | FaultAction::PolicyChange { .. }
-        | FaultAction::DiskGroupAdded { .. } => Vec::new(),
+        | FaultAction::DiskGroupAdded { .. }
+        | FaultAction::DeviceAdded { .. } => Vec::new(),
     }
 }
 
@@ -167,6 +201,40 @@ fn failures_at(faults: &[&Placed], at: &Placed, procedure: &ProcedurePlan) -> us
     hosts.sort_unstable();
     hosts.dedup();
     hosts.len()
+}
+
+/// How many copies the device of a fault has, where these are more than one.
+fn copies(kind: &DatastoreKind, action: &FaultAction) -> Option<usize> {
+    let DatastoreKind::Emulated { devices, .. } = kind else { return None };
+    let target = *failed_hosts(action).first()?;
+    let (_, profile) = devices.iter().find(|(name, _)| name == target)?;
+    (profile.copies > 1).then_some(profile.copies as usize)
+}
+
+/// Copies of a mirrored device that do not serve when the fault happens to it.
+fn failed_copies(
+    faults: &[&Placed],
+    at: &Placed,
+    procedure: &ProcedurePlan,
+    copies: usize,
+) -> usize {
+    let begin = window(&at.plan, procedure).begin;
+    let device = failed_hosts(&at.plan.action);
+    let mut failed: Vec<&str> = faults
+        .iter()
+        .filter(|fault| {
+            let Window { begin: from, end } = window(&fault.plan, procedure);
+            from <= begin && begin < end && failed_hosts(&fault.plan.action) == device
+        })
+        .flat_map(|fault| parts(&fault.plan.action))
+        .collect();
+    failed.sort_unstable();
+    failed.dedup();
+    match failed.iter().any(|part| device.contains(part)) {
+        // The device itself, with all its copies.
+        true => copies,
+        false => failed.len(),
+    }
 }
 
 fn failed_hosts(action: &FaultAction) -> Vec<&str> {
@@ -259,6 +327,13 @@ fn happen(
                 .try_for_each(|volume| cluster.set_policy(now, volume, policy))
                 .map_err(|refusal| refusal.to_string());
         }
+        FaultAction::DeviceAdded { group, profile } => {
+            let found = cluster.find_group(group);
+            let found = found.ok_or_else(|| format!("there is no disk group `{group}`"))?;
+            return cluster.add_device(now, found, profile).map(|_| ()).map_err(|problems| {
+                problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            });
+        }
         FaultAction::DiskGroupAdded { host, group } => {
             let host = find_host(cluster, host)?;
             let added = cluster.add_group(now, host, &plan.joining(group));
@@ -293,7 +368,8 @@ fn mend(cluster: &mut Cluster, now: Nanos, action: &FaultAction) -> Result<(), S
         FaultAction::BitRot { .. }
         | FaultAction::TornWrite { .. }
         | FaultAction::PolicyChange { .. }
-        | FaultAction::DiskGroupAdded { .. } => Vec::new(),
+        | FaultAction::DiskGroupAdded { .. }
+        | FaultAction::DeviceAdded { .. } => Vec::new(),
     };
     faults
         .into_iter()

@@ -341,6 +341,7 @@ fn run_job<S: External>(
             measure: LONGEST_JOB,
             search: None,
             causal: None,
+            cool_down: None,
             repeats: 1,
             repeats_until: None,
             order: Order::Abba,

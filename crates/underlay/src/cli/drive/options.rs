@@ -244,6 +244,7 @@ impl UserLoad {
                 measure,
             }),
             causal: None,
+            cool_down: None,
             repeats: 1,
             repeats_until: None,
             order: Order::Abba,

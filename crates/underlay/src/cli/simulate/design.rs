@@ -7,7 +7,7 @@ use clap::Args;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::Policy;
 use underlay_model::profile::Medium;
-use underlay_model::{DeviceProfile, Store, StoreDevice, StoreVolume};
+use underlay_model::{DeviceProfile, HostLink, Store, StoreDevice, StoreVolume};
 use underlay_simulation::experiments::{Effort, designs_in_studies, fitted_stack, is_reduced};
 use underlay_simulation::{
     ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, Stack, StoreTarget,
@@ -191,7 +191,7 @@ pub fn simulate_on(
                 run.design
             )));
         }
-        DatastoreKind::Emulated { devices, .. } => {
+        DatastoreKind::Emulated { devices, link, .. } => {
             if run.devices.is_empty() {
                 check_space(&devices, load)?;
             }
@@ -212,7 +212,7 @@ pub fn simulate_on(
             }
             let has_disks =
                 devices.iter().any(|(_, profile)| matches!(profile.medium, Medium::Disk(_)));
-            let (outcome, _) = outcome(|| Ok(on_devices(&devices, run)), &clients, run)?;
+            let (outcome, _) = outcome(|| Ok(on_devices(&devices, link, run)), &clients, run)?;
             (Storage::Devices { has_disks }, outcome)
         }
         DatastoreKind::Cluster(mut plan) => {
@@ -412,7 +412,11 @@ fn check_delay(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> Result<(),
     Ok(())
 }
 
-fn on_devices(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> StoreTarget {
+fn on_devices(
+    devices: &[(String, DeviceProfile)],
+    link: Option<HostLink>,
+    run: &Run<'_>,
+) -> StoreTarget {
     let (load, seed) = (run.load, run.seed);
     let device = |number: usize| match run.devices.get(number) {
         Some(device) => *device,
@@ -424,7 +428,9 @@ fn on_devices(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> StoreTarget
         .iter()
         .map(|(name, profile)| StoreDevice { name: name.clone(), profile: profile.clone() })
         .collect();
-    StoreTarget::new(Store::new(&devices, &volumes, seed))
+    let mut store = Store::new(&devices, &volumes, seed);
+    store.set_link(link);
+    StoreTarget::new(store)
 }
 
 fn on_cluster(
@@ -436,8 +442,12 @@ fn on_cluster(
     let capacity = Bytes(load.size.0 >> 20 << 20);
     let volumes = vec![capacity; load.volumes as usize];
     let policy: Policy = plan.policy;
-    ClusterTarget::new(&plan.spec, policy, stack, &volumes, seed)
-        .map_err(|error| Stop::bad_input(chain(&error)))
+    let mut target = ClusterTarget::new(&plan.spec, policy, stack, &volumes, seed)
+        .map_err(|error| Stop::bad_input(chain(&error)))?;
+    if let Some(percent) = plan.fill_percent {
+        target.fill(percent).map_err(|error| Stop::bad_input(chain(&error)))?;
+    }
+    Ok(target)
 }
 
 fn nanos(seconds: f64, option: &str) -> Result<Nanos, Stop> {

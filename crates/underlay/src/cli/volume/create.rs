@@ -15,7 +15,7 @@ use underlay_datastore::persistent::{
 use underlay_datastore::{DatastoreError, Durability};
 use underlay_host::FileSystem;
 use underlay_model::cluster::ClusterSpec;
-use underlay_model::{DeviceProfile, builtin};
+use underlay_model::{DeviceProfile, HostLink, builtin};
 use underlay_study::{DatastoreKind, Source, parse_profile};
 
 /// Arguments of `underlay volume create`.
@@ -232,6 +232,7 @@ fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {
         }
         None => Parts {
             devices: new.devices.iter().map(|text| device(text)).collect::<Result<Vec<_>, _>>()?,
+            link: None,
             cluster: None,
             durability: None,
         },
@@ -243,6 +244,7 @@ fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {
         seed: RootSeed(new.seed.unwrap_or(1)),
         durability: new.durability.or(parts.durability).unwrap_or(Durability::Profile),
         devices: parts.devices,
+        link: parts.link,
         cluster: parts.cluster,
         nbd_address: new.nbd,
         volumes: Vec::new(),
@@ -276,6 +278,7 @@ fn honours(spec: &ClusterSpec, durability: Durability) -> Result<(), Stop> {
 /// What a design is made of.
 struct Parts {
     devices: Vec<DeviceDescription>,
+    link: Option<HostLink>,
     cluster: Option<ClusterSpec>,
     /// What a design of single devices says of it.
     durability: Option<Durability>,
@@ -287,16 +290,22 @@ fn of_design(name: &str) -> Result<Parts, Stop> {
             "design `{name}` sets where its data is stored (`backing`), but a datastore keeps its data in its own directory"
         ))
         .with_hint("remove `backing` from the design")),
-        DatastoreKind::Emulated { devices, durability, .. } => {
+        DatastoreKind::Emulated { devices, link, durability, .. } => {
             let device = |(name, profile)| DeviceDescription { name, profile };
             Ok(Parts {
                 devices: devices.into_iter().map(device).collect(),
+                link,
                 cluster: None,
                 durability: Some(durability),
             })
         }
         DatastoreKind::Cluster(plan) => {
-            Ok(Parts { devices: Vec::new(), cluster: Some(plan.spec), durability: None })
+            Ok(Parts {
+                devices: Vec::new(),
+                link: None,
+                cluster: Some(plan.spec),
+                durability: None,
+            })
         }
         DatastoreKind::Path { .. } => {
             Err(Stop::bad_input(format!("design `{name}` is real storage; use it directly")))

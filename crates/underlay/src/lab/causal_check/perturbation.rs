@@ -37,6 +37,7 @@ impl<'a> Perturbation<'a> {
         const OF_STORAGE: [Resource; 3] = [Resource::Log, Resource::Read, Resource::DataWrite];
         let storage = |each: &dyn Fn(Resource) -> Changeable| OF_STORAGE.map(each).to_vec();
         let mut all = match &self.design.kind {
+            // The factors are those of devices; a link keeps its rate.
             DatastoreKind::Emulated { devices, .. } => {
                 let instant = devices.iter().all(|(_, profile)| profile.is_instant());
                 storage(&|resource| match instant {

@@ -46,6 +46,10 @@ pub fn happen(
             let policy = change.of(&plan.policy);
             return datastore.change(&ClusterChange::Policy { volume: volume.clone(), policy });
         }
+        FaultAction::DeviceAdded { group, profile } => {
+            let (group, profile) = (group.clone(), profile.clone());
+            return datastore.change(&ClusterChange::Device { group, profile });
+        }
         FaultAction::DiskGroupAdded { host, group } => {
             let DatastoreKind::Cluster(plan) = &design.kind else {
                 return Err(DatastoreError::NotEmulated("be changed"));
@@ -76,7 +80,7 @@ pub fn mend(
             let device = device.clone();
             datastore.inject(&match design.kind {
                 DatastoreKind::Cluster(_) => ClusterFault::DeviceReplaced { device },
-                // The only one there is comes back with what it held.
+                // A single one comes back with what it held, a copy of a mirror is given what it missed.
                 _ => ClusterFault::DeviceReturned { device },
             })
         }
@@ -90,16 +94,7 @@ pub fn mend(
         FaultAction::BitRot { .. }
         | FaultAction::TornWrite { .. }
         | FaultAction::PolicyChange { .. }
-        | FaultAction::DiskGroupAdded { .. } => Ok(()),
+        | FaultAction::DiskGroupAdded { .. }
+        | FaultAction::DeviceAdded { .. } => Ok(()),
     }
-}
-
-/// Components of the cluster that are not in order; 0 where there is no cluster.
-pub fn impaired_components(datastore: &SharedDatastore) -> Result<usize, DatastoreError> {
-    let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
-    let series = datastore.series();
-    let Some(at) = series.iter().position(|it| it.name == "cluster.components.impaired") else {
-        return Ok(0);
-    };
-    Ok(datastore.counters()?.get(at).map_or(0, |value| *value as usize))
 }

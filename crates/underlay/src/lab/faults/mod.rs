@@ -25,6 +25,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::promise::Promise;
 use crate::lab::faults::service::restore;
+use crate::lab::resync;
 use crate::lab::run::process_name;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
@@ -256,8 +257,7 @@ impl<'a> Faults<'a> {
 
     fn happen(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
         let action = self.schedule.item(number).action.clone();
-        let impaired =
-            injection::impaired_components(around.datastore).during("look at the components")?;
+        let impaired = resync::impaired(around.datastore).during("look at the components")?;
         let at = self.log.now();
         self.promise.note(&action, at, impaired);
         let seed = self.seed.child("fault", number as u64);

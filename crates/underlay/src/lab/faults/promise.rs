@@ -3,7 +3,8 @@
 //! A policy that tolerates n failures promises that nothing acknowledged is lost while at most n hosts fail at the same
 //! time. A failure counts until everything its host held is in order again, there or rebuilt elsewhere. Silent damage counts to
 //! the end: nobody knows which blocks were read, found damaged and repaired. A policy that promises more counts from the start
-//! of the next run only, one that promises less at once.
+//! of the next run only, one that promises less at once. A mirrored device promises to survive the loss of all its copies but one;
+//! failures of several such devices are no more than those of each.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,10 @@ pub struct Promise {
     noticed_after: Nanos,
     protects_from_rot: bool,
     keeps_what_was_flushed: bool,
+    /// Mirrored devices that volumes lie on, with the number of their copies.
+    mirrors: BTreeMap<String, usize>,
+    /// Failures that those of them tolerate which something happened to.
+    of_mirrors: usize,
     /// Hosts that failed and were not yet known to be made good, with the time of their last failure.
     failed: BTreeMap<String, Nanos>,
     at_once: usize,
@@ -44,6 +49,14 @@ impl Promise {
             }
             _ => (0, 1, Nanos::ZERO, false),
         };
+        let mirrors: BTreeMap<String, usize> = match &design.kind {
+            DatastoreKind::Emulated { devices, .. } => devices
+                .iter()
+                .filter(|(_, profile)| profile.copies > 1)
+                .map(|(name, profile)| (name.clone(), profile.copies as usize))
+                .collect(),
+            _ => BTreeMap::new(),
+        };
         let keeps_what_was_flushed =
             !matches!(design.kind, DatastoreKind::Emulated { durability: Durability::Lying, .. });
         Promise {
@@ -52,6 +65,8 @@ impl Promise {
             noticed_after,
             protects_from_rot,
             keeps_what_was_flushed,
+            mirrors,
+            of_mirrors: 0,
             failed: BTreeMap::new(),
             at_once: 0,
             exceeded_by: None,
@@ -72,7 +87,15 @@ impl Promise {
         for host in self.failing(action) {
             self.failed.insert(host, now);
         }
-        self.at_once = self.at_once.max(self.failed.len());
+        let tolerated = self.tolerated_of(action);
+        let failed = match self.mirror_of(action) {
+            Some(device) => self.failed.keys().filter(|name| is_part_of(name, device)).count(),
+            None => self.failed.len(),
+        };
+        self.at_once = self.at_once.max(failed);
+        if self.mirror_of(action).is_some() {
+            self.of_mirrors = self.of_mirrors.max(tolerated);
+        }
         let unkept = match action {
             FaultAction::BitRot { .. } | FaultAction::TornWrite { .. }
                 if !self.protects_from_rot =>
@@ -80,8 +103,10 @@ impl Promise {
                 true
             }
             FaultAction::PowerCut => !self.keeps_what_was_flushed,
-            FaultAction::DeviceSlow { .. } | FaultAction::DiskGroupAdded { .. } => false,
-            _ => self.failed.len() > self.tolerated,
+            FaultAction::DeviceSlow { .. }
+            | FaultAction::DiskGroupAdded { .. }
+            | FaultAction::DeviceAdded { .. } => false,
+            _ => failed > tolerated,
         };
         if unkept && self.exceeded_by.is_none() {
             self.exceeded_by = Some(action.described());
@@ -95,12 +120,23 @@ impl Promise {
 
     /// Failures that the design tolerates.
     pub fn tolerated(&self) -> usize {
-        self.tolerated
+        self.tolerated.max(self.of_mirrors)
     }
 
     /// The most failures that were in force at once.
     pub fn at_once(&self) -> usize {
         self.at_once
+    }
+
+    /// The mirrored device that an action happens to.
+    fn mirror_of<'a>(&'a self, action: &FaultAction) -> Option<&'a str> {
+        let target = action.target();
+        self.mirrors.keys().find(|device| is_part_of(&target, device)).map(String::as_str)
+    }
+
+    fn tolerated_of(&self, action: &FaultAction) -> usize {
+        let copies = self.mirror_of(action).and_then(|device| self.mirrors.get(device));
+        copies.map_or(self.tolerated, |copies| copies - 1)
     }
 
     /// Hosts that fail with it; a device stands for its host, on which redundancy never relies twice.
@@ -119,10 +155,21 @@ impl Promise {
             }
             other => {
                 let target = other.target();
+                if let Some(copies) = self.mirrors.get(&target) {
+                    return (0..*copies).map(|copy| format!("{target}/disk{copy}")).collect();
+                }
+                if self.mirror_of(other).is_some() {
+                    return vec![target];
+                }
                 vec![target.split('/').next().unwrap_or(&target).to_string()]
             }
         }
     }
+}
+
+/// Whether a name is that of a device, or of one of its copies.
+fn is_part_of(name: &str, device: &str) -> bool {
+    name.strip_prefix(device).is_some_and(|rest| rest.is_empty() || rest.starts_with("/disk"))
 }
 
 #[cfg(test)]
@@ -139,6 +186,8 @@ mod tests {
             noticed_after: Nanos::from_secs(5),
             protects_from_rot: tolerated > 0,
             keeps_what_was_flushed: true,
+            mirrors: BTreeMap::new(),
+            of_mirrors: 0,
             failed: BTreeMap::new(),
             at_once: 0,
             exceeded_by: None,
@@ -202,6 +251,30 @@ mod tests {
         let hosts = ["a", "b", "c"].map(str::to_string).to_vec();
         partition.note(&FaultAction::HostsPartitioned { hosts }, Nanos::ZERO, 0);
         assert_eq!((partition.at_once(), partition.exceeded_by()), (1, None));
+    }
+
+    #[test]
+    fn a_mirror_survives_all_copies_but_one() {
+        let mirrored = || Promise { mirrors: [("log".to_string(), 2)].into(), ..promise(0) };
+        let lost = |device: &str| FaultAction::DeviceLost { device: device.to_string() };
+        let mut one = mirrored();
+        one.note(&lost("log/disk0"), Nanos::from_secs(1), 0);
+        assert_eq!((one.at_once(), one.tolerated(), one.exceeded_by()), (1, 1, None));
+        // It is back and complete before the other one fails.
+        one.note(&lost("log/disk1"), Nanos::from_secs(90), 0);
+        assert_eq!((one.at_once(), one.exceeded_by()), (1, None));
+
+        let mut both = mirrored();
+        both.note(&lost("log/disk0"), Nanos::from_secs(1), 0);
+        both.note(&lost("log/disk1"), Nanos::from_secs(90), 1);
+        assert_eq!((both.at_once(), both.exceeded_by()), (2, Some("device log/disk1 is lost")));
+        let mut whole = mirrored();
+        whole.note(&lost("log"), Nanos::from_secs(1), 0);
+        assert_eq!((whole.at_once(), whole.exceeded_by()), (2, Some("device log is lost")));
+        // A device without copies, in the same design.
+        let mut single = mirrored();
+        single.note(&lost("data"), Nanos::from_secs(1), 0);
+        assert_eq!(single.exceeded_by(), Some("device data is lost"));
     }
 
     #[test]

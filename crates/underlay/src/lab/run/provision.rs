@@ -29,17 +29,19 @@ use crate::lab::workload::Subject;
 pub fn datastore_spec(design: &DesignPlan, seed: RootSeed) -> DatastoreSpec {
     match &design.kind {
         DatastoreKind::Path { directory } => DatastoreSpec::Path { directory: directory.clone() },
-        DatastoreKind::Emulated { devices, durability, backing } => DatastoreSpec::Emulated {
+        DatastoreKind::Emulated { devices, durability, backing, link } => DatastoreSpec::Emulated {
             devices: devices.clone(),
             seed,
             backing_directory: backing.clone(),
             durability: *durability,
+            link: *link,
         },
         DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
             storage: Box::new(ClusterStorage {
                 spec: plan.spec.clone(),
                 policy: plan.policy,
                 policies: BTreeMap::new(),
+                fill_percent: plan.fill_percent,
             }),
             seed,
             backing_directory: None,

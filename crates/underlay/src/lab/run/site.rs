@@ -17,6 +17,7 @@ use crate::lab::causal_check::perturbation::Perturbation;
 use crate::lab::event::Observer;
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::ladder::Site;
+use crate::lab::resync;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::storage_record;
@@ -107,6 +108,16 @@ impl Site for ManagedSite<'_, '_> {
 
     fn change(&mut self, change: Option<(Resource, f64)>) -> Result<(), Abort> {
         self.perturbation.change(self.datastore, change)
+    }
+
+    fn load_ended(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        // Requests of background work may wait for storage that is repaired first.
+        let repaired = self.repair_faults(observer);
+        repaired.and(self.stop_background(observer))
+    }
+
+    fn is_resync_done(&mut self) -> Result<bool, Abort> {
+        resync::is_done(self.datastore).during("look at what is being copied")
     }
 
     fn check_health(&mut self) -> Result<(), Abort> {
