@@ -19,8 +19,10 @@ pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published
         let metric = metric(series["metric"].as_str()?);
         let rungs: Vec<&Rung> = rungs.iter().filter(|rung| rung.design == design).collect();
         let mut users: Vec<u32> = numbers(&series["users"]).map(|users| users as u32).collect();
-        let mut found: Vec<Option<u32>> =
-            users.iter().map(|users| stands_for(plan, *users, &rungs)).collect();
+        let mut found = stand_for(plan, &users);
+        for stands in &mut found {
+            *stands = stands.filter(|users| rungs.iter().any(|rung| rung.users == *users));
+        }
         if users.is_empty() && digest.workload.is_job() {
             let only = rungs.first().map(|rung| rung.users);
             users = vec![only.unwrap_or(0)];
@@ -99,18 +101,30 @@ fn factor(series: &Value, metric: &str, printed: &[f64]) -> f64 {
     series["factor"].as_f64().unwrap_or(if is_percent { 0.01 } else { 1.0 })
 }
 
-/// Users of the rung that stands for a published number of users: at the scale of the record.
-fn stands_for(plan: &Value, users: u32, rungs: &[&Rung]) -> Option<u32> {
+/// The users that stand for each published number of users, at the scale of the record.
+fn stand_for(plan: &Value, published: &[u32]) -> Vec<Option<u32>> {
     let ladder = |key: &str| -> Vec<u32> {
         numbers(&plan[key]["users"]).map(|users| users as u32).collect()
     };
     let (full, scaled) = (ladder("full_size"), ladder("size"));
-    let place = full.iter().position(|one| *one == users).filter(|_| full.len() == scaled.len());
-    let stands = match place {
-        Some(place) => scaled[place],
-        None => users,
+    // A ladder from the command line is that of the scaled system, and the plan holds it twice.
+    let is_rung_by_rung = full.len() == scaled.len() && full != scaled;
+    let divisor = plan["scale"].as_str().and_then(|scale| scale.strip_prefix("1/")?.parse().ok());
+    let divisor: u64 = divisor.unwrap_or(1).max(1);
+    let at_scale = |users: u32| ((u64::from(users) + divisor / 2) / divisor).max(1);
+    let stands = |users: &u32| {
+        let place = full.iter().position(|one| one == users).filter(|_| is_rung_by_rung);
+        if let Some(place) = place {
+            return Some(scaled[place]);
+        }
+        // Rungs that scaling merged: the one that is nearest to what they stand for.
+        let stands = at_scale(*users);
+        let distance = |users: u32| u64::from(users).abs_diff(stands * divisor);
+        let merged = published.iter().filter(|one| at_scale(**one) == stands);
+        let nearest = merged.min_by_key(|one| distance(**one))?;
+        (nearest == users).then_some(u32::try_from(stands).ok()?)
     };
-    rungs.iter().any(|rung| rung.users == stands).then_some(stands)
+    published.iter().map(stands).collect()
 }
 
 fn own_value(rung: &Rung, metric: &str, workload: &WorkloadView) -> Option<f64> {
@@ -139,7 +153,7 @@ fn numbers(value: &Value) -> impl Iterator<Item = f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{factor, metric};
+    use super::{factor, metric, stand_for};
     use serde_json::json;
 
     #[test]
@@ -154,6 +168,29 @@ mod tests {
         ] {
             assert_eq!(metric(word), name);
         }
+    }
+
+    #[test]
+    fn a_published_number_of_users_stands_beside_its_rung_at_scale() {
+        let paper = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
+        let plan = |scale: &str, full: &[u32], scaled: &[u32]| json!({ "scale": scale, "full_size": { "users": full }, "size": { "users": scaled } });
+        let found = |scale: &str, full: &[u32], scaled: &[u32], users: &[u32]| {
+            stand_for(&plan(scale, full, scaled), users)
+        };
+        let all: Vec<Option<u32>> = paper.iter().copied().map(Some).collect();
+        assert_eq!(found("1/1", &paper, &paper, &paper), all);
+        // Plans from before scales.
+        assert_eq!(stand_for(&json!({}), &paper), all);
+        // Of rungs that scaling merged, one user of 16 stands for 13, not for the paper's one.
+        let merged = found("1/16", &paper, &[1, 2, 3, 6], &paper);
+        let none = None;
+        let expected = [none, none, none, none, none, Some(1), none, Some(2), Some(3), Some(6)];
+        assert_eq!(merged, expected);
+        // The same of a ladder from the command line, which is that of the scaled system.
+        assert_eq!(found("1/16", &[1, 6], &[1, 6], &paper)[9], Some(6));
+        assert_eq!(found("1/16", &[1, 6], &[1, 6], &paper)[0], None);
+        // Threads of a block load are divided by less than the scale: rung by rung.
+        assert_eq!(found("1/64", &[128], &[8], &[128]), [Some(8)]);
     }
 
     #[test]
