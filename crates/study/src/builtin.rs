@@ -36,14 +36,18 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 22] = [
+const STUDIES: [(&str, &str); 38] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
+    ("kingston/k1", include_str!("../builtin/studies/kingston/k1.toml")),
+    ("kingston/k3", include_str!("../builtin/studies/kingston/k3.toml")),
     ("host-failure", include_str!("../builtin/studies/host-failure.toml")),
     ("memory-sweep", include_str!("../builtin/studies/memory-sweep.toml")),
     ("example", include_str!("../builtin/studies/example.toml")),
     ("snapshot-replication", include_str!("../builtin/studies/snapshot-replication.toml")),
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
+    ("demartek/d1", include_str!("../builtin/studies/demartek/d1.toml")),
+    ("demartek/d2", include_str!("../builtin/studies/demartek/d2.toml")),
     ("block-curve", include_str!("../builtin/studies/block-curve.toml")),
     ("kingston/kfa", include_str!("../builtin/studies/kingston/kfa.toml")),
     ("kingston/kfb", include_str!("../builtin/studies/kingston/kfb.toml")),
@@ -59,6 +63,18 @@ const STUDIES: [(&str, &str); 22] = [
     ("storagereview/sr4", include_str!("../builtin/studies/storagereview/sr4.toml")),
     ("storagereview/sr5", include_str!("../builtin/studies/storagereview/sr5.toml")),
     ("storagereview/sr6", include_str!("../builtin/studies/storagereview/sr6.toml")),
+    ("storagereview/sr7", include_str!("../builtin/studies/storagereview/sr7.toml")),
+    ("storagereview/sr8", include_str!("../builtin/studies/storagereview/sr8.toml")),
+    ("storagereview/sr9", include_str!("../builtin/studies/storagereview/sr9.toml")),
+    ("storagereview/sr10", include_str!("../builtin/studies/storagereview/sr10.toml")),
+    ("storagereview/sr11", include_str!("../builtin/studies/storagereview/sr11.toml")),
+    ("storagereview/sr12", include_str!("../builtin/studies/storagereview/sr12.toml")),
+    ("storagereview/sr13", include_str!("../builtin/studies/storagereview/sr13.toml")),
+    ("storagereview/sr14", include_str!("../builtin/studies/storagereview/sr14.toml")),
+    ("storagereview/sr15", include_str!("../builtin/studies/storagereview/sr15.toml")),
+    ("storagereview/sr16", include_str!("../builtin/studies/storagereview/sr16.toml")),
+    ("storagereview/sr17", include_str!("../builtin/studies/storagereview/sr17.toml")),
+    ("storagereview/sr18", include_str!("../builtin/studies/storagereview/sr18.toml")),
 ];
 
 const DESIGNS: [(&str, &str); 19] = [
@@ -195,7 +211,7 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 22);
+        assert_eq!(builtin_studies().len(), 38);
         assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);

@@ -47,3 +47,9 @@ fn kingston_at_one_eighth() {
     let options = PlanOptions { scale: Some(Scale { divisor: 8 }), ..PlanOptions::default() };
     insta::assert_snapshot!(page("kingston/k2", &options, 120));
 }
+
+#[test]
+fn first_test_of_kingston_at_one_sixteenth() {
+    let options = PlanOptions { scale: Some(Scale { divisor: 16 }), ..PlanOptions::default() };
+    insta::assert_snapshot!(page("kingston/k1", &options, 120));
+}

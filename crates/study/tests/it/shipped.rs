@@ -2,8 +2,8 @@
 
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    BackgroundWork, Builtin, Colour, DirectoryState, Enforcement, HostView, Plan, PlanOptions,
-    Scale, builtin_studies, check, find_study,
+    BackgroundWork, Builtin, ClientPlace, Colour, DirectoryState, Enforcement, HostView, Plan,
+    PlanOptions, Scale, builtin_studies, check, find_study,
 };
 
 /// The smallest host the project promises anything for: two processors, 4 GiB, 40 GB free.
@@ -104,6 +104,80 @@ fn the_published_numbers_are_the_headline_of_the_paper() {
     let ratio = at_89("dc1500m") / at_89("5200eco");
     assert!((ratio - 2.33).abs() < 0.01, "{ratio}");
     assert_eq!(plan.published.len(), 9);
+}
+
+/// A laptop: two processors, 24 GiB, 60 GB free.
+fn laptop() -> HostView<'static> {
+    HostView { memory: Bytes::from_gib(24), free_space: Bytes(60_000_000_000), ..small_host() }
+}
+
+#[test]
+fn published_experiments_fit_a_laptop_at_a_scale() {
+    let published = builtin_studies().iter().filter(|study| study.name.contains('/'));
+    for study in published {
+        // The batch is small as it is.
+        let divisor = if study.text.contains("[workload.batch]") { 1 } else { 32 };
+        let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
+        let plan = planned(study, &options, &laptop());
+        let full = planned(study, &PlanOptions::default(), &HostView::unlimited());
+        let ratio = |plan: &Plan| plan.estimates.working_set_ratio;
+        if let (Some(scaled), Some(full)) = (ratio(&plan), ratio(&full)) {
+            let change = scaled / full;
+            assert!((0.9..1.1).contains(&change), "{}: {scaled} of {full}", study.name);
+        }
+        assert_eq!(plan.published.len(), full.published.len());
+    }
+}
+
+#[test]
+fn databases_of_published_experiments_have_the_ratio_to_memory_of_the_paper() {
+    // 100 GB in 32 GB, 157 GB in 32 GB.
+    for (name, paper) in [("kingston/k1", 100.0 / 32.0), ("kingston/k3", 157.0 / 32.0)] {
+        let plan = planned_by_name(name, &PlanOptions::default(), &HostView::unlimited());
+        let ratio = plan.estimates.working_set_ratio.expect("a limit of memory");
+        assert!((ratio / paper - 1.0).abs() < 0.05, "{name}: {ratio}");
+    }
+}
+
+#[test]
+fn the_machines_of_the_first_test_differ_in_one_thing_from_its_first_point() {
+    let plan = planned_by_name("kingston/k1", &PlanOptions::default(), &HostView::unlimited());
+    let machines = plan.designs.iter().map(|design| {
+        let memory = design.engine.memory_limit.map(|bytes| bytes.0 >> 30);
+        (memory, design.client.place, design.client.network.is_some())
+    });
+    assert_eq!(
+        machines.collect::<Vec<_>>(),
+        [
+            (Some(32), ClientPlace::Remote, true),
+            (Some(128), ClientPlace::Remote, true),
+            (Some(32), ClientPlace::Local, false),
+        ]
+    );
+    let at_89 = |machine: &str| {
+        let is_wanted = |series: &&underlay_study::PublishedSeries| {
+            series.metric == "tpm" && series.at[0].1 == machine
+        };
+        let series = plan.published.iter().find(is_wanted).expect("published");
+        *series.values.last().expect("89 users")
+    };
+    // What the paper asks: four times the memory, and the place of the load generator.
+    let first = at_89("32 GB remote");
+    assert!((at_89("128 GB remote") / first - 1.25).abs() < 0.01);
+    assert!((at_89("32 GB local") / first - 1.53).abs() < 0.01);
+    assert_eq!(plan.published.len(), 9);
+}
+
+/// Their results judge what was fitted to the others.
+#[test]
+fn results_that_are_kept_apart_are_in_no_study() {
+    let kept_apart = ["kingston/k3", "storagereview/sr7", "storagereview/sr12"];
+    let printed = ["kingston/k1", "storagereview/sr6", "storagereview/sr13", "storagereview/sr18"];
+    let published = |name: &str| {
+        planned_by_name(name, &PlanOptions::default(), &HostView::unlimited()).published.len()
+    };
+    assert!(kept_apart.iter().all(|name| published(name) == 0));
+    assert!(printed.iter().all(|name| published(name) >= 2));
 }
 
 /// A study on two designs that come with Underlay.
