@@ -65,6 +65,8 @@ pub mod document {
     /// measured time are in the distributions of its last second, and in no count.
     pub const BLOCK_LOAD: &str = "block-load";
     /// Per run whose headline is concluded, not counted: `value`, in the unit of the plan's `outcome`; null when there is none.
+    /// Of backups also `backup` and `restore` (null without), each `count`, `bytes_per_second`, `seconds` (the mean of one), and
+    /// `operations`, in their order: `kind` (`backup` or `restore`), `cycle`, `begin_ns`, `end_ns`, `bytes`.
     pub const OUTCOME: &str = "outcome";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
@@ -131,6 +133,8 @@ pub mod event {
     pub const PERTURBATION: &str = "perturbation";
     /// A step of a search began; data carries its `rate_per_second`.
     pub const RATE: &str = "rate";
+    /// A backup or restore of a job; data carries `until_ns`. Derived by reports from the outcome.
+    pub const OPERATION: &str = "operation";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
     /// A note of a sampler.

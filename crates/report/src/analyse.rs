@@ -16,7 +16,7 @@ use crate::verdict::situation::Situation;
 use crate::verdict::{bottleneck, causal};
 use crate::{
     block_loads, comparisons, confounds, curves, findings, headline, ladder, latencies, method,
-    published, rate_searches, settings, validity,
+    operations, published, rate_searches, settings, validity,
 };
 
 /// Reads a record and computes everything that a report shows about it.
@@ -76,6 +76,7 @@ fn analysis_of(digest: Digest) -> Analysis {
             false => curves::all(&block_loads::all(&digest)),
         },
         block_loads: block_loads::all(&digest),
+        operations: operations::all(&digest),
         distributions: ladders.distributions,
         windows: ladders.windows,
         driver: ladders.driver,
@@ -155,10 +156,10 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
     };
     Ladders {
         peaks: ladder::peaks(groups, &rungs),
-        // Without a database there are no sessions whose time could be divided.
-        bottlenecks: match digest.workload.is_block_load() {
-            true => Vec::new(),
-            false => groups.iter().zip(ladder::slopes(groups, &rungs)).map(judge).collect(),
+        // Without sessions there is no time of theirs that could be divided.
+        bottlenecks: match digest.workload.has_sessions() {
+            false => Vec::new(),
+            true => groups.iter().zip(ladder::slopes(groups, &rungs)).map(judge).collect(),
         },
         validity: validity::all(digest, groups),
         distributions: groups

@@ -13,7 +13,9 @@ use crate::analysis::{
     Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Metric, Outcome, Validity,
     Workload,
 };
-use crate::comparisons::{COMPARED, conclude_unpaired, main_position, unpaired_ladder};
+use crate::comparisons::{
+    conclude_unpaired, is_compared_between_records, main_position, unpaired_ladder,
+};
 use crate::confounds::{between, not_asked};
 use crate::digest::Digest;
 use crate::ladder::groups;
@@ -235,7 +237,7 @@ pub fn compare(
 /// What the comparisons are about, as this workload names it.
 fn metrics(workload: &WorkloadView) -> Vec<Metric> {
     let metrics = method(workload).metrics.into_iter();
-    metrics.filter(|metric| COMPARED.contains(&metric.name.as_str())).collect()
+    metrics.filter(|metric| is_compared_between_records(&metric.name)).collect()
 }
 
 fn side(record: &Record, digest: &Digest) -> Side {

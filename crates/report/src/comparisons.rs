@@ -34,8 +34,16 @@ const HEADLINE: &str = "headline";
 /// The metric of latency comparisons.
 pub(crate) const LATENCY: &str = "headline_p95_ns";
 
-/// What designs are compared by.
-pub(crate) const COMPARED: [&str; 2] = [HEADLINE, LATENCY];
+/// The metric of restores, of a job that takes backups.
+pub(crate) const RESTORED: &str = "restore_bytes_per_second";
+
+/// What designs are compared by, whatever the workload.
+const COMPARED: [&str; 2] = [HEADLINE, LATENCY];
+
+/// Whether runs of different records are compared by this metric.
+pub(crate) fn is_compared_between_records(metric: &str) -> bool {
+    metric == RESTORED || COMPARED.contains(&metric)
+}
 
 /// A number of one run.
 #[derive(Clone, Debug)]
@@ -58,14 +66,17 @@ pub(crate) fn all(
     (titles, workload): (&[String], &WorkloadView),
     alpha: f64,
 ) -> Vec<Comparison> {
-    // The rate of a curve at its limit is compared where curves have one.
-    let mut windows = groups.iter().flat_map(|group| &group.windows);
-    let has_curves = windows.any(|window| window.load.rate_at_limit.is_some());
+    // The rate of a curve at its limit is compared where curves have one, restores where there are any.
+    let has_curves = has(groups, |window| window.load.rate_at_limit);
+    let has_restores = has(groups, |window| window.load.restore_bytes_per_second);
     let mut ladders: Vec<Vec<Comparison>> = pairs
         .iter()
         .map(|&pair| {
             let at_rungs = |metric| at_rungs(groups, pair, (metric, workload), alpha);
-            let metrics = COMPARED.into_iter().chain(has_curves.then_some(RATE_AT_LIMIT));
+            let metrics = COMPARED
+                .into_iter()
+                .chain(has_curves.then_some(RATE_AT_LIMIT))
+                .chain(has_restores.then_some(RESTORED));
             let mut ladder: Vec<Comparison> = metrics.flat_map(at_rungs).collect();
             ladder.extend(at_peaks(groups, peaks, pair, (workload, alpha)));
             ladder
@@ -100,7 +111,9 @@ pub(crate) fn unpaired_ladder(
     workload: &WorkloadView,
 ) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
-    for metric in COMPARED {
+    let has_restores =
+        [a, b].iter().any(|side| has(side, |window| window.load.restore_bytes_per_second));
+    for metric in COMPARED.into_iter().chain(has_restores.then_some(RESTORED)) {
         comparisons.extend(a.iter().filter_map(|base| {
             let other = b.iter().find(|group| group.users == base.users)?;
             let of = |group| values(group, metric, workload).iter().map(|run| run.value).collect();
@@ -132,6 +145,12 @@ fn compare_unpaired(a: Vec<f64>, b: Vec<f64>, metric: &str) -> Comparison {
         pairs: 0,
         ..comparison((0, 1), metric, (estimate, means), (runs, SIGNIFICANT_P))
     }
+}
+
+/// Whether any window has a number.
+fn has(groups: &[Group<'_>], number: impl Fn(&WindowFacts) -> Option<f64>) -> bool {
+    let mut windows = groups.iter().flat_map(|group| &group.windows);
+    windows.any(|window| number(window).is_some())
 }
 
 fn at_rungs(
@@ -180,6 +199,7 @@ fn values(group: &Group<'_>, metric: &str, workload: &WorkloadView) -> Vec<RunVa
             union.quantile(0.95).map(|ns| ns as f64)
         }
         RATE_AT_LIMIT => by_run(windows, |window| window.load.rate_at_limit).pop().flatten(),
+        RESTORED => by_run(windows, |window| window.load.restore_bytes_per_second).pop().flatten(),
         _ => by_run(windows, |window| window.load.headline).pop().flatten(),
     };
     group
@@ -345,6 +365,7 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
         "headline" => format!("the {} of", workload.rate_words()),
         LATENCY => format!("the p95 latency of {} of", workload.counted),
         RATE_AT_LIMIT => format!("the {} below 1 ms of", workload.rate_words()),
+        RESTORED => "the MB restored per second of".to_string(),
         _ => "the value of".to_string(),
     };
     let at = match (comparison.scope, comparison.users) {

@@ -13,7 +13,10 @@ use underlay_record::{
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
 use crate::axes::Axes;
 use crate::checkpoints::checkpoints;
-use crate::observed::{CausalFacts, MeasuredWindow, ObservedRun, WindowFacts};
+use crate::observed::{
+    CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, operation_events,
+    operations,
+};
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines};
 use crate::workload_view::WorkloadView;
@@ -40,6 +43,8 @@ pub(crate) struct Digest {
     pub(crate) checks: Vec<analysis::Check>,
     pub(crate) sources: Vec<analysis::Source>,
     pub(crate) emulation: Vec<Emulation>,
+    /// The backups and restores of the counted runs.
+    pub(crate) operations: Vec<ObservedOperation>,
     /// The causal checks of the counted runs.
     pub(crate) causal: Vec<CausalFacts>,
     /// The documents of the counted runs, by position of the run.
@@ -65,6 +70,7 @@ impl Digest {
             checks: Vec::new(),
             sources: Vec::new(),
             emulation: Vec::new(),
+            operations: Vec::new(),
             causal: Vec::new(),
             documents: BTreeMap::new(),
             findings: record.findings()?,
@@ -139,7 +145,9 @@ impl Digest {
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
         self.causal.extend(CausalFacts::of(&run, &workload));
-        let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();
+        self.operations.extend(operations(&run));
+        let found = [checkpoints(&run), operation_events(&run)].concat();
+        let events = [run.events.as_slice(), found.as_slice()].concat();
         self.run_rows.push(run_row(&run.run, (&run.phases, &events), true));
         self.documents.insert(run.position, run.documents);
     }

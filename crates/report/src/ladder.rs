@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
+use crate::comparisons::RESTORED;
 use crate::curves::RATE_AT_LIMIT;
 use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
@@ -118,6 +119,11 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cache_hit_share", window.load.cache_hit_share),
         ("bytes_per_second", window.load.bytes_per_second),
         (RATE_AT_LIMIT, window.load.rate_at_limit),
+        ("backup_s", window.load.backup_s),
+        ("restore_s", window.load.restore_s),
+        (RESTORED, window.load.restore_bytes_per_second),
+        ("backup_latency_ns", window.load.backup_latency_ns),
+        ("restore_latency_ns", window.load.restore_latency_ns),
     ]);
     metrics.retain(|_, value| value.is_some());
     metrics.insert("headline", window.load.headline);

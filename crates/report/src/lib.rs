@@ -29,6 +29,7 @@ mod block_loads;
 mod estimates;
 mod ladder;
 mod latencies;
+mod operations;
 mod rate_searches;
 mod verdict;
 

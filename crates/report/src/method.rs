@@ -1,6 +1,7 @@
 //! How the numbers are made: transaction types, metrics, definitions, disclaimer.
 
 use crate::analysis::{Direction, Method, Metric};
+use crate::comparisons::RESTORED;
 use crate::wording::sentence_case;
 use crate::workload_view::{HeadlineKind, WorkloadView};
 
@@ -90,7 +91,12 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
     let definitions =
         DEFINITIONS.iter().map(|(term, meaning)| (term.to_string(), meaning.to_string()));
     Method {
-        metrics: METRICS.iter().map(metric).map(named).collect(),
+        metrics: METRICS
+            .iter()
+            .chain(BACKUP_METRICS.iter().filter(|_| workload.is_backup()))
+            .map(metric)
+            .map(named)
+            .collect(),
         definitions: std::iter::once((workload.unit.clone(), headline))
             .chain(definitions)
             .collect(),
@@ -112,7 +118,7 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
 
 /// The metric with this name.
 pub(crate) fn metric_named(name: &str) -> Option<Metric> {
-    METRICS.iter().find(|row| row.0 == name).map(metric)
+    METRICS.iter().chain(&BACKUP_METRICS).find(|row| row.0 == name).map(metric)
 }
 
 type MetricRow = (&'static str, &'static str, &'static str, Direction, &'static str);
@@ -200,6 +206,48 @@ const DEFINITIONS: [(&str, &str); 12] = [
          length allows a judgement",
     ),
 ];
+
+/// Of a job that takes backups.
+const BACKUP_METRICS: [MetricRow; 5] = {
+    use Direction::{Higher, Lower};
+    [
+        (
+            "backup_s",
+            "Time of a backup",
+            "s",
+            Lower,
+            "mean time from the start of the engine's program until the backup is durable",
+        ),
+        (
+            "restore_s",
+            "Time of a restore",
+            "s",
+            Lower,
+            "mean time until the restored copy, ready to be started, is durable",
+        ),
+        (
+            RESTORED,
+            "Restored",
+            "bytes/s",
+            Higher,
+            "bytes of all restored copies over the time that the restores took",
+        ),
+        (
+            "backup_latency_ns",
+            "I/O of a backup",
+            "ns",
+            Lower,
+            "mean time of a read of the volume `data` or a write to the volume `backup` while backups are taken",
+        ),
+        (
+            "restore_latency_ns",
+            "I/O of a restore",
+            "ns",
+            Lower,
+            "mean time of a read of the volume `backup` or a write to the volume `data` during restores",
+        ),
+    ]
+};
 
 const METRICS: [MetricRow; 39] = {
     use Direction::{Higher, Lower, Neither};

@@ -90,6 +90,7 @@ fn metric(word: &str) -> String {
             let name = word.replace('-', "_");
             if name.ends_with("latency") { format!("{name}_ns") } else { name }
         }
+        word if word.ends_with("-latency") => format!("{}_ns", word.replace('-', "_")),
         word => word.replace('-', "_"),
     }
 }
@@ -165,6 +166,8 @@ mod tests {
             ("p95", "p95"),
             ("volumes.data.read-latency", "volumes.data.read_latency_ns"),
             ("volumes.wal.write-iops", "volumes.wal.write_iops"),
+            ("restore-latency", "restore_latency_ns"),
+            ("backup-s", "backup_s"),
         ] {
             assert_eq!(metric(word), name);
         }

@@ -2,9 +2,10 @@
 
 use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, CausalCheck, Comparison, Confidence, CurveReading,
-    Estimate, Finding, FindingSeverity, LatencyRow, Outcome, RateCurve, RateSearch, Reaction, Rung,
-    Scope, Validity,
+    Estimate, Finding, FindingSeverity, LatencyRow, Operation, Outcome, RateCurve, RateSearch,
+    Reaction, Rung, Scope, Validity,
 };
+use crate::comparisons::RESTORED;
 use crate::curves::RATE_AT_LIMIT;
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
@@ -61,6 +62,7 @@ pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> St
     page.axes(analysis);
     page.ladder(analysis);
     page.searches(analysis);
+    page.operations(analysis);
     page.curves(analysis);
     page.ratios(analysis);
     page.bottlenecks(analysis);
@@ -68,6 +70,9 @@ pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> St
     page.small_print(analysis);
     page.text()
 }
+
+/// A rung, `backup` or `restore`, the metric of its seconds, and its cycles.
+type OperationRow<'a> = (&'a Rung, &'static str, &'static str, u64);
 
 /// Lines of text under construction.
 pub(crate) struct Page {
@@ -228,6 +233,55 @@ impl Page {
         ));
     }
 
+    /// Backups and restores of each design, over their cycles and runs.
+    fn operations(&mut self, analysis: &Analysis) {
+        let mut rows: Vec<OperationRow<'_>> = Vec::new();
+        for rung in &analysis.rungs {
+            for (kind, seconds) in [("backup", "backup_s"), ("restore", "restore_s")] {
+                let of_kind = |operation: &&Operation| {
+                    (operation.design, operation.kind.as_str()) == (rung.design, kind)
+                };
+                let cycles = analysis.operations.iter().filter(of_kind).count() as u64;
+                if cycles > 0 {
+                    rows.push((rung, kind, seconds, cycles));
+                }
+            }
+        }
+        if rows.is_empty() {
+            return;
+        }
+        let column = |header: &str, align, of: &dyn Fn(&OperationRow<'_>) -> String| TextColumn {
+            header: header.to_string(),
+            align,
+            dispensable: 0,
+            cells: rows.iter().map(of).collect(),
+        };
+        let value = |rung: &Rung, name: &str| rung.metrics.get(name)?.value;
+        let missing = || "-".to_string();
+        self.blank();
+        self.table(vec![
+            column("operation", Align::Left, &|(_, kind, _, _)| kind.to_string()),
+            column("design", Align::Left, &|(rung, ..)| title(analysis, rung.design)),
+            column("cycles", Align::Right, &|(.., cycles)| cycles.to_string()),
+            column("seconds", Align::Right, &|(rung, _, seconds, _)| {
+                value(rung, seconds).map_or_else(missing, amount)
+            }),
+            column("95 %", Align::Left, &|(rung, _, seconds, _)| {
+                rung.metrics.get(*seconds).and_then(interval).unwrap_or_else(missing)
+            }),
+            column("MB/s", Align::Right, &|(rung, kind, ..)| {
+                let rate = match *kind {
+                    "backup" => value(rung, "headline"),
+                    _ => value(rung, RESTORED).map(|rate| rate / 1e6),
+                };
+                rate.map_or_else(missing, amount)
+            }),
+        ]);
+        self.note(
+            "seconds: mean of an operation, until what it wrote is durable; the report shows each cycle.",
+        );
+    }
+
     /// What the curves of the designs come to, one line each.
     fn curves(&mut self, analysis: &Analysis) {
         let Some(first) = analysis.curves.first() else { return };
@@ -274,16 +328,21 @@ impl Page {
             };
             analysis.comparisons.iter().filter(is_shown).collect()
         };
-        let (headline, curves) = (of("headline"), of(RATE_AT_LIMIT));
-        let unit = analysis.workload.unit.as_str();
-        for (shown, what) in [(&headline, unit), (&curves, "/s below 1 ms")] {
+        let (headline, restores, curves) = (of("headline"), of(RESTORED), of(RATE_AT_LIMIT));
+        let unit = match analysis.operations.is_empty() {
+            true => analysis.workload.unit.clone(),
+            false => format!("{}, backup", analysis.workload.unit),
+        };
+        let tables =
+            [(&headline, unit.as_str()), (&restores, "MB/s, restore"), (&curves, "/s below 1 ms")];
+        for (shown, what) in tables {
             if !shown.is_empty() {
                 self.blank();
                 self.table(ratio_columns(analysis, shown, what));
             }
         }
-        let shown: Vec<&Comparison> = headline.into_iter().chain(curves).collect();
-        if shown.iter().any(|comparison| comparison.outcome == Outcome::Suggested) {
+        let mut shown = headline.into_iter().chain(restores).chain(curves);
+        if shown.any(|comparison| comparison.outcome == Outcome::Suggested) {
             self.note(
                 "(*) the interval excludes 1, but not after Holm's correction for the number of rungs.",
             );

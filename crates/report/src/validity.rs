@@ -31,15 +31,49 @@ pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
     if digest.workload.is_one_run() {
         return Vec::new();
     }
-    let is_block_load = digest.workload.is_block_load();
+    let waits = match (digest.workload.is_block_load(), digest.workload.has_sessions()) {
+        (true, _) => Waits::Requests,
+        (false, true) => Waits::Sessions,
+        (false, false) => Waits::Programs,
+    };
     let plan = PlanView::new(&digest.manifest.plan);
     let ceilings = Ceilings::of(digest, groups);
     let is_emulated = |group: &&Group<'_>| {
         let design = digest.designs.get(group.design);
         design.is_some_and(|design| design.evidence == Evidence::Emulated)
     };
-    let of = |group: &Group<'_>| row(group, (plan.pacing(group.design), is_block_load), &ceilings);
+    let of = |group: &Group<'_>| {
+        row(group, Load { pacing: plan.pacing(group.design), waits }, &ceilings)
+    };
     groups.iter().filter(is_emulated).map(of).collect()
+}
+
+/// What puts the load on the storage.
+#[derive(Clone, Copy)]
+struct Load {
+    pacing: Pacing,
+    waits: Waits,
+}
+
+/// Whose time is spent on waiting for the storage.
+#[derive(Clone, Copy, PartialEq)]
+enum Waits {
+    /// Sessions of a database.
+    Sessions,
+    /// The requests of a block load.
+    Requests,
+    /// Programs of the engine, which read and write files.
+    Programs,
+}
+
+impl Waits {
+    fn words(self) -> &'static str {
+        match self {
+            Waits::Sessions => "the sessions' time",
+            Waits::Requests => "the requests' time",
+            Waits::Programs => "the programs' time",
+        }
+    }
 }
 
 /// What is known of the most that this host can do.
@@ -116,17 +150,14 @@ fn has_no_device(detail: &Value) -> bool {
     !devices.is_empty() && devices.iter().all(takes_none)
 }
 
-fn row(
-    group: &Group<'_>,
-    (pacing, is_block_load): (Pacing, bool),
-    ceilings: &Ceilings<'_>,
-) -> RungValidity {
+fn row(group: &Group<'_>, load: Load, ceilings: &Ceilings<'_>) -> RungValidity {
     let no_device = ceilings.no_device.contains(&group.design);
-    let ceiling = if no_device { None } else { ceilings.find(group, pacing) };
-    let share = match (no_device, is_block_load) {
+    let ceiling = if no_device { None } else { ceilings.find(group, load.pacing) };
+    let share = match (no_device, load.waits) {
         (true, _) => None,
-        (false, false) => host_share(group, pacing),
-        (false, true) => host_share_of_requests(group, pacing),
+        (false, Waits::Sessions) => host_share(group, load.pacing),
+        (false, Waits::Requests) => host_share_of_requests(group, load.pacing),
+        (false, Waits::Programs) => host_share_of_programs(group),
     };
     let factors = |of: fn(&HostShare) -> Factors| {
         share.as_ref().map(of).map(|Factors { low, high }| HostFactors { low, high })
@@ -139,14 +170,14 @@ fn row(
         outcome,
         text: String::new(),
         no_device,
-        excess: excess_rows(group),
+        excess: excess_rows(group, load),
         late_share: share.as_ref().map(|share| share.late),
         early_share: share.as_ref().map(|share| share.early),
         throughput: factors(HostShare::throughput),
         response: factors(HostShare::response),
         ceiling,
     };
-    row.text = text(&row, is_block_load);
+    row.text = text(&row, load.waits);
     row
 }
 
@@ -217,8 +248,19 @@ fn host_share_of_requests(group: &Group<'_>, pacing: Pacing) -> Option<HostShare
     HostShare::bound(Excess { log: 0.0, read }, waiting)
 }
 
-fn excess_rows(group: &Group<'_>) -> Vec<ClassExcess> {
-    let completed = pooled(group, |window| Some(window.load.completed_per_second));
+/// The same of programs: which class one waits for at a moment is unknown.
+fn host_share_of_programs(group: &Group<'_>) -> Option<HostShare> {
+    let of = |class: IoClass| {
+        let number = |of: fn(&IoFacts) -> f64| pooled(group, |w| w.io.get(&class).map(of));
+        Some((number(|io| io.modelled)?, number(|io| io.actual)?))
+    };
+    HostShare::of_programs(IoClass::ALL.into_iter().filter_map(of))
+}
+
+fn excess_rows(group: &Group<'_>, load: Load) -> Vec<ClassExcess> {
+    // What programs write are no transactions.
+    let completed = pooled(group, |window| Some(window.load.completed_per_second))
+        .filter(|_| load.waits != Waits::Programs);
     let of_class = |class: IoClass| {
         let number =
             |of: fn(&IoFacts) -> f64| pooled(group, |window| window.io.get(&class).map(of));
@@ -239,8 +281,7 @@ fn excess_rows(group: &Group<'_>) -> Vec<ClassExcess> {
 }
 
 /// `bounded: the host's share of I/O times is at most 9 % of the sessions' time (log 0.2 ms, reads 0.1 ms per transaction); ...`.
-fn text(row: &RungValidity, is_block_load: bool) -> String {
-    let whose = if is_block_load { "requests'" } else { "sessions'" };
+fn text(row: &RungValidity, waits: Waits) -> String {
     if row.no_device {
         return "host-limited: no device takes any time, so this is the host's ceiling".to_string();
     }
@@ -248,10 +289,8 @@ fn text(row: &RungValidity, is_block_load: bool) -> String {
     if let (Some(late), Some(early)) = (row.late_share, row.early_share) {
         let share = |share: f64, how: &str| {
             (share > 0.0005).then(|| {
-                format!(
-                    "at most {} of the {whose} time was I/O that took too {how}",
-                    percent(share)
-                )
+                let whose = waits.words();
+                format!("at most {} of {whose} was I/O that took too {how}", percent(share))
             })
         };
         let shares: Vec<String> =
@@ -259,7 +298,10 @@ fn text(row: &RungValidity, is_block_load: bool) -> String {
         parts.push(match shares.is_empty() {
             true => "I/O took what the devices take".to_string(),
             false => {
-                let per = if is_block_load { String::new() } else { per_transaction(row) };
+                let per = match waits {
+                    Waits::Sessions => per_transaction(row),
+                    Waits::Requests | Waits::Programs => String::new(),
+                };
                 format!("{} because of the host{per}", shares.join(", "))
             }
         });

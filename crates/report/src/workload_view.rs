@@ -11,6 +11,8 @@ use crate::wording::count;
 const BLOCK_COMMAND: &str = "io";
 /// The name of a block load of a study.
 const BLOCK_STUDY: &str = "block";
+/// The name of backup and restore cycles.
+const BACKUP: &str = "backup";
 /// Everything that a block load counts, as one.
 pub(crate) const ALL_REQUESTS: &str = "reads and writes";
 
@@ -139,6 +141,16 @@ impl WorkloadView {
         if self.name == BLOCK_STUDY { " per volume" } else { "" }
     }
 
+    /// Whether backups and restores are taken: by programs of the engine, not by sessions that ask something.
+    pub(crate) fn is_backup(&self) -> bool {
+        self.name == BACKUP
+    }
+
+    /// Whether sessions of a database do the work.
+    pub(crate) fn has_sessions(&self) -> bool {
+        !self.is_block_load() && !self.is_backup()
+    }
+
     /// Whether the headlines of both are the same quantity in the same unit, so that one can be divided by the other.
     pub(crate) fn counts_the_same_as(&self, other: &WorkloadView) -> bool {
         let measure = |view: &WorkloadView| (view.rate_words(), view.unit.clone());
@@ -175,6 +187,9 @@ impl WorkloadView {
     /// What a time line of what is counted draws, by the second: the title, the unit, and the period that a count is of. Neither
     /// a search's headline nor a job's is anything that happens in a second.
     pub(crate) fn counted_by_the_second(&self) -> (String, &'static str, f64) {
+        if self.is_backup() {
+            return ("MB written by backups and restores per second".to_string(), "1/s", 1.0);
+        }
         if self.is_job() {
             return (format!("{} done per second", self.counted), "1/s", 1.0);
         }

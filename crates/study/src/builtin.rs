@@ -36,11 +36,12 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 39] = [
+const STUDIES: [(&str, &str); 40] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
     ("kingston/k1", include_str!("../builtin/studies/kingston/k1.toml")),
     ("kingston/k3", include_str!("../builtin/studies/kingston/k3.toml")),
+    ("kingston/k4", include_str!("../builtin/studies/kingston/k4.toml")),
     ("host-failure", include_str!("../builtin/studies/host-failure.toml")),
     ("memory-sweep", include_str!("../builtin/studies/memory-sweep.toml")),
     ("example", include_str!("../builtin/studies/example.toml")),
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 39);
+        assert_eq!(builtin_studies().len(), 40);
         assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);

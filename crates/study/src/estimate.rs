@@ -10,7 +10,8 @@ use underlay_workload::batch::Mode;
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
 use crate::plan::{
-    BlockPlan, DatastoreKind, DesignPlan, Plan, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind,
+    BackupPlan, BlockPlan, DatastoreKind, DesignPlan, Plan, Scale, TWIN_MEASURE, TWIN_RAMP_UP,
+    WorkloadKind,
 };
 
 pub(crate) use crate::plan::Estimates;
@@ -77,6 +78,9 @@ const INSERT_PER_ROW: [Nanos; 3] = [Nanos(700_000), Nanos(40_000), Nanos(4_000)]
 /// Time of the queries of one stream, per order.
 const QUERIES_PER_ORDER: Nanos = Nanos(40_000);
 
+/// Rate of a backup and of a restore, bytes per second, of a device that is no slower than a program.
+const BACKUP_RATE: u64 = 300_000_000;
+
 /// What one of what sets the size of the database costs.
 struct Unit {
     bytes: u64,
@@ -87,7 +91,7 @@ struct Unit {
 /// What one of these costs.
 fn unit(workload: &WorkloadKind) -> Unit {
     match workload {
-        WorkloadKind::Tpcc(_) => Unit {
+        WorkloadKind::Tpcc(_) | WorkloadKind::Backup(_) => Unit {
             bytes: DATABASE_PER_WAREHOUSE,
             load: LOAD_PER_WAREHOUSE,
             check: CHECK_PER_WAREHOUSE,
@@ -144,9 +148,10 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
     let largest = |of: &dyn Fn(&DesignPlan) -> Bytes| {
         plan.designs.iter().map(of).max().unwrap_or(Bytes::ZERO)
     };
+    let copies = copies(&plan.workload.kind);
     let disk_volumes = largest(&|design| match block {
         Some(block) => files(design, block),
-        None => expected_volumes(design, database),
+        None => expected_volumes(design, database, copies),
     });
     let load = match block {
         Some(_) => Nanos::ZERO,
@@ -295,7 +300,7 @@ fn under_load(plan: &Plan) -> Nanos {
         (search.settle.0.saturating_add(search.measure.0)).saturating_mul(SEARCH_STEPS)
     });
     let kind = &plan.workload.kind;
-    let measure = job(kind).unwrap_or(procedure.measure);
+    let measure = job(kind, plan.scale).unwrap_or(procedure.measure);
     let rung = procedure.ramp_up.0.saturating_add(measure.0).saturating_add(search);
     let before = procedure.settle.0.saturating_add(procedure.warm_up.0);
     // In the first repeat only: each run has its share.
@@ -308,7 +313,7 @@ fn under_load(plan: &Plan) -> Nanos {
 }
 
 /// How long a job takes; `None` of a workload that users follow.
-fn job(kind: &WorkloadKind) -> Option<Nanos> {
+fn job(kind: &WorkloadKind, scale: Scale) -> Option<Nanos> {
     match kind {
         WorkloadKind::Tpcc(_)
         | WorkloadKind::Sysbench(_)
@@ -327,10 +332,32 @@ fn job(kind: &WorkloadKind) -> Option<Nanos> {
             let stream = QUERIES_PER_ORDER.0.saturating_mul(plan.scale.orders());
             Some(Nanos(stream.saturating_mul(1 + u64::from(plan.streams))))
         }
+        WorkloadKind::Backup(plan) => Some(backups(plan, database(kind), scale)),
     }
 }
 
-fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {
+/// How long backup and restore cycles take: at a scale as long as at full size, because rates are divided, too.
+fn backups(plan: &BackupPlan, database: Bytes, scale: Scale) -> Nanos {
+    let full = u128::from(database.0) * u128::from(scale.divisor);
+    let one = full * 1_000_000_000 / u128::from(BACKUP_RATE);
+    let one = u64::try_from(one).unwrap_or(u64::MAX);
+    let cycle = one.saturating_mul(if plan.restore { 2 } else { 1 });
+    let pauses = plan.pause.0.saturating_mul(u64::from(plan.cycles.saturating_sub(1)));
+    Nanos(cycle.saturating_mul(u64::from(plan.cycles)).saturating_add(pauses))
+}
+
+/// What a workload puts on the volumes `data` and `backup` beside the loaded database.
+pub(crate) fn copies(workload: &WorkloadKind) -> (Bytes, Bytes) {
+    match workload {
+        WorkloadKind::Backup(plan) => {
+            let database = database(workload);
+            (if plan.restore { database } else { Bytes::ZERO }, database)
+        }
+        _ => (Bytes::ZERO, Bytes::ZERO),
+    }
+}
+
+fn expected_volumes(design: &DesignPlan, database: Bytes, copies: (Bytes, Bytes)) -> Bytes {
     let capacity = |name: &str| {
         design
             .volumes
@@ -340,7 +367,9 @@ fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {
     };
     let log = setting(design, |dialect| dialect.log);
     let grown = Bytes(database.0 / 100 * (100 + GROWTH_PERCENT));
-    saturating_sum(grown.min(capacity("data")), log.min(capacity("wal")))
+    let data = saturating_sum(grown, copies.0).min(capacity("data"));
+    let backup = copies.1.min(capacity("backup"));
+    saturating_sum(saturating_sum(data, backup), log.min(capacity("wal")))
 }
 
 /// A size setting of a design's server, or what the server takes without it.

@@ -64,6 +64,8 @@ pub struct InstalledServer {
     pub major: u32,
     /// The names of all its settings, when they were asked for; then unknown ones are refused.
     pub settings: Option<BTreeSet<String>>,
+    /// Why no backup of it can be taken on this host, and what to install; `None` when one can.
+    pub backup_problem: Option<String>,
 }
 
 impl HostView<'static> {

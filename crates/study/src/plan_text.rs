@@ -183,6 +183,21 @@ fn workload(plan: &Plan) -> String {
             "data warehouse derived from TPC-H, scale factor {}, power run and {} streams",
             warehouse.scale, warehouse.streams
         ),
+        WorkloadKind::Backup(backup) => format!(
+            "{} of {}{}",
+            match backup.cycles {
+                1 => "1 cycle".to_string(),
+                cycles => format!("{cycles} cycles"),
+            },
+            match backup.restore {
+                true => "a backup and its restore",
+                false => "a backup without a restore",
+            },
+            match (backup.cycles, backup.pause) {
+                (1, _) | (_, Nanos::ZERO) => String::new(),
+                (_, pause) => format!(", {pause} between them"),
+            }
+        ),
         WorkloadKind::Dvdstore(dvdstore) => {
             format!("web shop after DVD Store 3, {}, {pacing}", dvdstore.size)
         }

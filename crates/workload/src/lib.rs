@@ -8,9 +8,9 @@
 //! What is here: [`transactional`], what the load generator needs of a workload of database
 //! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`sysbench`], transactions compatible
 //! with sysbench's OLTP scripts; [`dvdstore`], a web shop after DVD Store 3; [`batch`], insertion of
-//! many rows; [`warehouse`], decision support derived from TPC-H; [`block`], streams of reads and writes on volumes; [`arrivals`], when open-loop work is due;
-//! [`objective`], a latency target. What is deliberately not here: SQL,
-//! connections, devices, measured times.
+//! many rows; [`warehouse`], decision support derived from TPC-H; [`backup`], backup and restore cycles; [`block`], streams of reads
+//! and writes on volumes; [`arrivals`], when open-loop work is due; [`objective`], a latency target. What is deliberately not here:
+//! SQL, connections, devices, measured times.
 
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -34,6 +34,8 @@ pub mod tpcc;
 pub mod sysbench;
 
 pub mod dvdstore;
+
+pub mod backup;
 
 pub mod batch;
 

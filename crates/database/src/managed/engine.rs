@@ -4,14 +4,16 @@
 //! who adds one has to say at each of these places what it does.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use underlay_host::{Capability, Teardown};
 
 use crate::managed::{
-    BackupFormat, BackupReport, CopyReport, Liveness, LogTail, RestoreOptions, ServerError,
-    ServerSpec, SettingInForce, StartReport, StopMode, TemplateManifest,
+    BackupFormat, BackupReport, CopyReport, Liveness, LogTail, RestoreOptions, RestoredCopy,
+    ServerError, ServerSpec, SettingInForce, StartReport, StopMode, TemplateManifest, Tools, Watch,
+    uncache,
 };
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
@@ -41,6 +43,17 @@ pub enum Template {
     Postgres(postgres::Template),
     /// Of MariaDB or MySQL.
     Mariadb(mariadb::Template),
+}
+
+/// What takes and restores backups of a running server, on a thread of its own. Its programs run as the server's user, in its
+/// control group and on its teardown stack, and end when they are told to stop.
+#[derive(Clone, Debug)]
+pub struct BackupTools(AnyTools);
+
+#[derive(Clone, Debug)]
+enum AnyTools {
+    Postgres(Tools<postgres::Install>),
+    Mariadb(Tools<mariadb::Install>),
 }
 
 /// The installs of an engine, as its own `find_installs` finds them.
@@ -101,6 +114,15 @@ impl Install {
         match self {
             Install::Postgres(install) => &install.bin_dir,
             Install::Mariadb(install) => install.bin_dir(),
+        }
+    }
+
+    /// Why no backup of its servers can be taken, and what to install; `None` when one can.
+    pub fn backup_problem(&self) -> Option<String> {
+        match self {
+            // Without `pg_basebackup` it is no install.
+            Install::Postgres(_) => None,
+            Install::Mariadb(install) => mariadb::backup_problem(install),
         }
     }
 }
@@ -175,6 +197,19 @@ impl Server {
         each!(Server, self, server => server.restore(backup))
     }
 
+    /// What takes and restores its backups while it runs.
+    pub fn backup_tools(&self) -> BackupTools {
+        BackupTools(match self {
+            Server::Postgres(server) => AnyTools::Postgres(server.backup_tools()),
+            Server::Mariadb(server) => AnyTools::Mariadb(server.backup_tools()),
+        })
+    }
+
+    /// Removes the stopped database and takes over a restored copy of it in its place.
+    pub fn adopt(&mut self, copy: &RestoredCopy) -> Result<(), ServerError> {
+        each!(Server, self, server => server.adopt(copy))
+    }
+
     /// Why all its sessions were ended although it was not asked to, if that was logged since this was last asked. One that
     /// has a single process tells of it by [`Server::liveness`].
     pub fn crash(&mut self) -> Option<String> {
@@ -224,6 +259,29 @@ impl Server {
     /// The settings that somebody set, as the running server has them, by name.
     pub fn settings_in_force(&self) -> Result<Vec<SettingInForce>, ServerError> {
         each!(Server, self, server => server.settings_in_force())
+    }
+}
+
+impl BackupTools {
+    /// Takes a backup into one archive below the backup directory, from files that are read from storage and not from memory.
+    pub fn take(&self, watch: &Watch<'_>) -> Result<BackupReport, ServerError> {
+        uncache(each!(AnyTools, &self.0, tools => &tools.spec.data))?;
+        each!(AnyTools, &self.0, tools => tools.take(BackupFormat::Archive, watch))
+    }
+
+    /// Restores a backup, read from storage, beside the database that it is of. Replaces an earlier copy.
+    pub fn restore_copy(
+        &self,
+        backup: &BackupReport,
+        watch: &Watch<'_>,
+    ) -> Result<RestoredCopy, ServerError> {
+        uncache(&backup.path)?;
+        each!(AnyTools, &self.0, tools => tools.restore_copy(backup, watch))
+    }
+
+    /// Removes a backup.
+    pub fn remove(&self, backup: &BackupReport) -> Result<(), ServerError> {
+        fs::remove_dir_all(&backup.path).map_err(ServerError::file("remove", &backup.path))
     }
 }
 

@@ -151,6 +151,12 @@ pub enum ServerError {
         /// The product and its series.
         server: String,
     },
+    /// A program of a backup or restore that was stopped before its end, because that was asked for.
+    #[error("`{program}` was stopped before its end")]
+    Stopped {
+        /// Which program.
+        program: String,
+    },
     /// Tablespaces would leave the volumes that the design gives.
     #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
     Tablespaces(PathBuf),

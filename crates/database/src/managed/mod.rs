@@ -17,8 +17,8 @@ mod spec;
 mod template_folder;
 mod tree_copy;
 
-pub use backup::{BackupFormat, BackupReport};
-pub use engine::{Install, Server, Template, capability, find_installs};
+pub use backup::{BackupFormat, BackupReport, RestoredCopy, Watch};
+pub use engine::{BackupTools, Install, Server, Template, capability, find_installs};
 pub use error::ServerError;
 pub use log::{LogCause, LogTail};
 pub use setting::{SettingInForce, SettingProblem};
@@ -26,7 +26,7 @@ pub use spec::{Listen, Liveness, ServerSpec, StartReport, StopMode};
 pub use template_folder::{RestoreOptions, TemplateManifest};
 pub use tree_copy::CopyReport;
 
-pub(crate) use backup::in_new_directory;
+pub(crate) use backup::{Tools, in_new_directory};
 pub(crate) use directory::{
     CLAIM, check_places, claim, clear, expand, free_port, is_ours, make_private, make_runtime_dir,
     make_socket_dir, password_file, random_password, require_reachable, write_private,

@@ -260,16 +260,27 @@ pub(crate) fn start_writeback(
     Ok(())
 }
 
-/// Drops what is cached of the files below a directory, after a sync: only clean pages can be.
+/// Drops what is cached of the files below a directory, after a sync: only clean pages can be. What a running server removes
+/// meanwhile is skipped.
 pub(crate) fn uncache(dir: &Path) -> Result<(), ServerError> {
-    for entry in fs::read_dir(dir).map_err(ServerError::file("list", dir))? {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if is_gone(&error) => return Ok(()),
+        Err(error) => return Err(ServerError::file("list", dir)(error)),
+    };
+    for entry in entries {
         let entry = entry.map_err(ServerError::file("list", dir))?;
         let path = entry.path();
         let kind = entry.file_type().map_err(ServerError::file("inspect", &path))?;
         if kind.is_dir() {
             uncache(&path)?;
         } else if kind.is_file() {
-            let file = File::open(&path).map_err(ServerError::file("open", &path))?;
+            let file = match File::open(&path) {
+                Ok(file) => file,
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(ServerError::file("open", &path)(error)),
+            };
             fadvise(&file, 0, None, Advice::DontNeed)
                 .map_err(ServerError::file("uncache", &path))?;
         }

@@ -12,11 +12,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use underlay_host::{HostError, ProgramSpec, find_program, run_program, run_program_with};
+use underlay_host::{HostError, find_program, run_program};
 
 use crate::managed::{
-    BackupFormat, BackupReport, ServerError, TreeCopy, claim, clear, copy_trees, count,
-    in_new_directory, make_private, sync_file_systems, uncache,
+    BackupFormat, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch, claim, clear,
+    copy_trees, count, in_new_directory, make_private, sync_file_systems, uncache,
 };
 use crate::mariadb::initial::{SUPERUSER, data_dir, temporary_dir};
 use crate::mariadb::install::{Flavour, Install};
@@ -47,45 +47,80 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        let programs = Programs::of(&self.spec().install)?;
-        let begin = Instant::now();
-        let path = in_new_directory(self.spec(), |path| {
-            match format {
-                BackupFormat::Plain => {
-                    let mut args = self.backup_arguments();
-                    args.push(option("--target-dir=", path));
-                    run(self.spec(), &programs.backup, args)?;
-                }
-                BackupFormat::Archive => {
-                    // What it needs while it works goes where other temporary files go.
-                    let mut args = self.backup_arguments();
-                    args.push("--stream=mbstream".into());
-                    args.push(option("--target-dir=", &temporary_dir(&self.spec().data)));
-                    let to = path.join(ARCHIVE);
-                    redirected(self.spec(), "exec \"$@\" > \"$0\"", &to, &programs.backup, args)?;
-                }
-            }
-            sync_file_systems([path].into_iter())
-        })?;
-        let duration = begin.elapsed();
-        let (_, bytes) = count(&path)?;
-        Ok(BackupReport { path, format, bytes, duration })
+        self.backup_tools().take(format, &Watch::NOBODY)
     }
 
     /// Replaces the stopped database by a backup of it, prepared: the next start finds what was committed
     /// when the backup ended.
     pub fn restore(&mut self, backup: &BackupReport) -> Result<BackupReport, ServerError> {
         self.require_stopped("restore a backup")?;
-        let spec = self.spec();
-        let programs = Programs::of(&spec.install)?;
+        let programs = Programs::of(&self.spec().install)?;
         let begin = Instant::now();
+        clear(&self.spec().data, &self.spec().wal)?;
+        self.backup_tools().fill(backup, (&programs, begin), &Watch::NOBODY)
+    }
+}
+
+impl Tools<Install> {
+    /// Takes a backup of the running server into a new directory below the backup directory.
+    pub fn take(
+        &self,
+        format: BackupFormat,
+        watch: &Watch<'_>,
+    ) -> Result<BackupReport, ServerError> {
+        let programs = Programs::of(&self.spec.install)?;
+        let begin = Instant::now();
+        let path = in_new_directory(&self.spec, |path| {
+            let mut args = self.backup_arguments();
+            match format {
+                BackupFormat::Plain => {
+                    args.push(option("--target-dir=", path));
+                    self.run(&programs.backup, args, (watch, &[path]))?;
+                }
+                BackupFormat::Archive => {
+                    // What it needs while it works goes where other temporary files go.
+                    args.push("--stream=mbstream".into());
+                    args.push(option("--target-dir=", &temporary_dir(&self.spec.data)));
+                    let to = (path.join(ARCHIVE), "exec \"$@\" > \"$0\"");
+                    self.redirected(&programs.backup, args, to, (watch, &[path]))?;
+                }
+            }
+            sync_file_systems([path].into_iter())
+        })?;
+        let duration = begin.elapsed();
+        let (_, bytes) = count(&path)?;
+        Ok(BackupReport { path, format, bytes, began: begin, duration })
+    }
+
+    /// Restores a backup, prepared, beside the database that it is of, which may be running.
+    pub fn restore_copy(
+        &self,
+        backup: &BackupReport,
+        watch: &Watch<'_>,
+    ) -> Result<RestoredCopy, ServerError> {
+        let programs = Programs::of(&self.spec.install)?;
+        let (data, wal) = self.room_for_copy()?;
+        let spec = ServerSpec { data: data.clone(), wal: wal.clone(), ..self.spec.clone() };
+        let tools = Tools { spec, ..self.clone() };
+        let report = tools.fill(backup, (&programs, Instant::now()), watch)?;
+        Ok(RestoredCopy { data, wal, report })
+    }
+
+    /// Restores into the empty directories of the spec; counts the time since `begin`.
+    fn fill(
+        &self,
+        backup: &BackupReport,
+        (programs, begin): (&Programs, Instant),
+        watch: &Watch<'_>,
+    ) -> Result<BackupReport, ServerError> {
+        let spec = &self.spec;
         let owner = spec.run_as.as_ref();
-        clear(&spec.data, &spec.wal)?;
         // Claimed first, so that a restore that was cut short can be repeated.
         claim(&spec.data, &spec.name, owner)?;
         let data = data_dir(&spec.data);
         make_private(&data, owner)?;
         make_private(&temporary_dir(&spec.data), owner)?;
+        let written: (&Watch<'_>, &[&Path]) = (watch, &[&spec.data, &spec.wal]);
         match backup.format {
             BackupFormat::Plain => {
                 let everything = |_: &Path| true;
@@ -98,34 +133,50 @@ impl Server {
             }
             BackupFormat::Archive => {
                 let args = vec!["-x".into(), "-C".into(), data.clone().into()];
-                let from = backup.path.join(ARCHIVE);
-                redirected(spec, "exec \"$@\" < \"$0\"", &from, &programs.unpack, args)?;
+                let from = (backup.path.join(ARCHIVE), "exec \"$@\" < \"$0\"");
+                self.redirected(&programs.unpack, args, from, written)?;
             }
         }
-        run(
-            spec,
-            &programs.backup,
-            vec!["--no-defaults".into(), "--prepare".into(), option("--target-dir=", &data)],
-        )?;
+        let args = vec!["--no-defaults".into(), "--prepare".into(), option("--target-dir=", &data)];
+        self.run(&programs.backup, args, written)?;
         move_log(spec, &data)?;
         remove_notes(&data)?;
         sync_file_systems([spec.data.as_path(), spec.wal.as_path()].into_iter())?;
+        let duration = begin.elapsed();
         for dir in [&spec.data, &spec.wal] {
             uncache(dir)?;
         }
         let bytes = count(&spec.data)?.1 + count(&spec.wal)?.1;
-        Ok(BackupReport { bytes, duration: begin.elapsed(), ..backup.clone() })
+        Ok(BackupReport { bytes, began: begin, duration, ..backup.clone() })
     }
 
     fn backup_arguments(&self) -> Vec<OsString> {
-        let Address::UnixSocket(socket) = self.target().address else {
+        let Address::UnixSocket(socket) = &self.target.address else {
             unreachable!("a server's own target is its Unix socket");
         };
         let mut args: Vec<OsString> = vec!["--no-defaults".into(), "--backup".into()];
-        args.push(option("--socket=", &socket));
+        args.push(option("--socket=", socket));
         args.push(format!("--user={SUPERUSER}").into());
         args
     }
+
+    /// Runs a program with one of its streams in a file, which is `$0` of the script.
+    fn redirected(
+        &self,
+        program: &Path,
+        args: Vec<OsString>,
+        (file, script): (PathBuf, &str),
+        watched: (&Watch<'_>, &[&Path]),
+    ) -> Result<(), ServerError> {
+        let mut all: Vec<OsString> = vec!["-c".into(), script.into(), file.into(), program.into()];
+        all.extend(args);
+        self.run(Path::new("/bin/sh"), all, watched)
+    }
+}
+
+/// Why no backup of this installation's servers can be taken, and what to install; `None` when one can.
+pub(crate) fn backup_problem(install: &Install) -> Option<String> {
+    Programs::of(install).err().map(|error| error.to_string())
 }
 
 impl Programs {
@@ -187,30 +238,6 @@ fn option(name: &str, path: &Path) -> OsString {
     let mut option = OsString::from(name);
     option.push(path);
     option
-}
-
-fn run(spec: &ServerSpec, program: &Path, args: Vec<OsString>) -> Result<(), ServerError> {
-    run_program_with(&ProgramSpec {
-        program,
-        args,
-        env: Vec::new(),
-        run_as: spec.run_as.as_ref(),
-        working_dir: Path::new("/"),
-    })?;
-    Ok(())
-}
-
-/// Runs a program with one of its streams in a file, which is `$0` of the script.
-fn redirected(
-    spec: &ServerSpec,
-    script: &str,
-    file: &Path,
-    program: &Path,
-    args: Vec<OsString>,
-) -> Result<(), ServerError> {
-    let mut all: Vec<OsString> = vec!["-c".into(), script.into(), file.into(), program.into()];
-    all.extend(args);
-    run(spec, Path::new("/bin/sh"), all)
 }
 
 /// A prepared log says where the database begins, and belongs on the log's volume.

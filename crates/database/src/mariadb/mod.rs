@@ -33,6 +33,7 @@ mod workload_connection;
 
 mod error;
 
+pub(crate) use backup::backup_problem;
 pub(crate) use error::DENIALS;
 pub(crate) use workload_connection::MariadbConnection;
 

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use underlay_host::{ProgramSpec, run_program_with};
+use underlay_host::{HostError, find_program};
 
 use crate::managed::{
-    BackupFormat, BackupReport, ServerError, TreeCopy, claim, clear, copy_trees, count,
-    in_new_directory, sync_file_systems,
+    BackupFormat, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch, claim, clear,
+    copy_trees, count, in_new_directory, sync_file_systems, uncache,
 };
 use crate::postgres::cluster;
 use crate::postgres::cluster::SUPERUSER;
+use crate::postgres::install::Install;
 use crate::postgres::server::{Server, ServerSpec};
 use crate::target::Address;
 
@@ -23,59 +24,107 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        let begin = Instant::now();
-        let program = self.spec().install.program("pg_basebackup");
-        let path = in_new_directory(self.spec(), |path| {
-            run_program_with(&ProgramSpec {
-                program: &program,
-                args: basebackup_arguments(self, path, format),
-                env: Vec::new(),
-                run_as: self.spec().run_as.as_ref(),
-                working_dir: Path::new("/"),
-            })?;
-            sync_file_systems([path].into_iter())
-        })?;
-        let duration = begin.elapsed();
-        let (_, bytes) = count(&path)?;
-        Ok(BackupReport { path, format, bytes, duration })
+        self.backup_tools().take(format, &Watch::NOBODY)
     }
 
     /// Replaces the stopped cluster by a backup of it. The next start recovers to the backup's end.
     pub fn restore(&mut self, backup: &BackupReport) -> Result<BackupReport, ServerError> {
         self.require_stopped("restore a backup")?;
-        let spec = self.spec();
         let begin = Instant::now();
-        clear(&spec.data, &spec.wal)?;
-        match backup.format {
-            BackupFormat::Plain => copy_plain(spec, &backup.path)?,
-            BackupFormat::Archive => extract(spec, &backup.path)?,
-        }
-        cluster::link_wal(spec)?;
-        claim(&spec.data, &spec.name, spec.run_as.as_ref())?;
-        sync_file_systems([spec.data.as_path(), spec.wal.as_path()].into_iter())?;
-        for dir in [&spec.data, &spec.wal] {
-            underlay_host::page_cache::drop_cached(dir)?;
-        }
-        let bytes = count(&spec.data)?.1 + count(&spec.wal)?.1;
-        Ok(BackupReport { bytes, duration: begin.elapsed(), ..backup.clone() })
+        clear(&self.spec().data, &self.spec().wal)?;
+        self.backup_tools().fill(backup, begin, &Watch::NOBODY)
     }
 }
 
-fn basebackup_arguments(server: &Server, path: &Path, format: BackupFormat) -> Vec<OsString> {
-    let target = server.target();
-    let Address::UnixSocket(socket) = target.address else {
-        unreachable!("a server's own target is its Unix socket");
-    };
-    let mut args: Vec<OsString> = vec!["--pgdata".into(), path.into()];
-    args.extend(["--host".into(), socket.into()]);
-    args.extend(["--port".into(), target.port.to_string().into()]);
-    args.extend(["--username".into(), SUPERUSER.into(), "--no-password".into()]);
-    args.extend(["--checkpoint=fast", "--wal-method=stream", "--no-sync"].map(Into::into));
-    args.push(match format {
-        BackupFormat::Plain => "--format=plain".into(),
-        BackupFormat::Archive => "--format=tar".into(),
-    });
-    args
+impl Tools<Install> {
+    /// Takes a backup of the running server into a new directory below the backup directory.
+    pub fn take(
+        &self,
+        format: BackupFormat,
+        watch: &Watch<'_>,
+    ) -> Result<BackupReport, ServerError> {
+        let begin = Instant::now();
+        let program = self.spec.install.program("pg_basebackup");
+        let path = in_new_directory(&self.spec, |path| {
+            self.run(&program, self.basebackup_arguments(path, format), (watch, &[path]))?;
+            sync_file_systems([path].into_iter())
+        })?;
+        let duration = begin.elapsed();
+        let (_, bytes) = count(&path)?;
+        Ok(BackupReport { path, format, bytes, began: begin, duration })
+    }
+
+    /// Restores a backup beside the cluster that it is of, which may be running.
+    pub fn restore_copy(
+        &self,
+        backup: &BackupReport,
+        watch: &Watch<'_>,
+    ) -> Result<RestoredCopy, ServerError> {
+        let (data, wal) = self.room_for_copy()?;
+        let spec = ServerSpec { data: data.clone(), wal: wal.clone(), ..self.spec.clone() };
+        let report = Tools { spec, ..self.clone() }.fill(backup, Instant::now(), watch)?;
+        Ok(RestoredCopy { data, wal, report })
+    }
+
+    /// Restores into the empty directories of the spec; counts the time since `begin`.
+    fn fill(
+        &self,
+        backup: &BackupReport,
+        begin: Instant,
+        watch: &Watch<'_>,
+    ) -> Result<BackupReport, ServerError> {
+        let spec = &self.spec;
+        // Claimed first, so that a restore that was cut short can be repeated.
+        claim(&spec.data, &spec.name, spec.run_as.as_ref())?;
+        match backup.format {
+            BackupFormat::Plain => copy_plain(spec, &backup.path)?,
+            BackupFormat::Archive => self.extract(&backup.path, watch)?,
+        }
+        cluster::link_wal(spec)?;
+        sync_file_systems([spec.data.as_path(), spec.wal.as_path()].into_iter())?;
+        let duration = begin.elapsed();
+        for dir in [&spec.data, &spec.wal] {
+            uncache(dir)?;
+        }
+        let bytes = count(&spec.data)?.1 + count(&spec.wal)?.1;
+        Ok(BackupReport { bytes, began: begin, duration, ..backup.clone() })
+    }
+
+    fn basebackup_arguments(&self, path: &Path, format: BackupFormat) -> Vec<OsString> {
+        let Address::UnixSocket(socket) = &self.target.address else {
+            unreachable!("a server's own target is its Unix socket");
+        };
+        let mut args: Vec<OsString> = vec!["--pgdata".into(), path.into()];
+        args.extend(["--host".into(), socket.into()]);
+        args.extend(["--port".into(), self.target.port.to_string().into()]);
+        args.extend(["--username".into(), SUPERUSER.into(), "--no-password".into()]);
+        args.extend(["--checkpoint=fast", "--wal-method=stream", "--no-sync"].map(Into::into));
+        args.push(match format {
+            BackupFormat::Plain => "--format=plain".into(),
+            BackupFormat::Archive => "--format=tar".into(),
+        });
+        args
+    }
+
+    fn extract(&self, backup: &Path, watch: &Watch<'_>) -> Result<(), ServerError> {
+        let tar = find_program("tar").ok_or_else(|| HostError::ProgramNotFound {
+            program: "tar".to_string(),
+            remedy: "install the package tar".to_string(),
+        })?;
+        let spec = &self.spec;
+        for (archive, to) in [("base.tar", &spec.data), ("pg_wal.tar", &spec.wal)] {
+            let archive = backup.join(archive);
+            let args: Vec<OsString> =
+                vec!["-x".into(), "-f".into(), archive.into(), "-C".into(), to.into()];
+            self.run(&tar, args, (watch, &[&spec.data, &spec.wal]))?;
+        }
+        // The archive has the directory that the link to the WAL replaces.
+        let inside = spec.data.join("pg_wal");
+        if inside.is_dir() {
+            fs::remove_dir_all(&inside).map_err(ServerError::file("remove", &inside))?;
+        }
+        Ok(())
+    }
 }
 
 /// In a plain backup the WAL is a directory of its own inside.
@@ -88,25 +137,4 @@ fn copy_plain(spec: &ServerSpec, backup: &Path) -> Result<(), ServerError> {
         TreeCopy { from: &wal, to: &spec.wal, owner, wanted: &|_: &Path| true },
     ])
     .map(|_| ())
-}
-
-fn extract(spec: &ServerSpec, backup: &Path) -> Result<(), ServerError> {
-    for (archive, to) in [("base.tar", &spec.data), ("pg_wal.tar", &spec.wal)] {
-        let archive = backup.join(archive);
-        let args: Vec<OsString> =
-            vec!["-x".into(), "-f".into(), archive.into(), "-C".into(), to.into()];
-        run_program_with(&ProgramSpec {
-            program: Path::new("tar"),
-            args,
-            env: Vec::new(),
-            run_as: spec.run_as.as_ref(),
-            working_dir: Path::new("/"),
-        })?;
-    }
-    // The archive has the directory that the link to the WAL replaces.
-    let inside = spec.data.join("pg_wal");
-    if inside.is_dir() {
-        fs::remove_dir_all(&inside).map_err(ServerError::file("remove", &inside))?;
-    }
-    Ok(())
 }

@@ -10,8 +10,8 @@ use rustix::process::geteuid;
 use underlay_host::{ProcessExit, Resource, Signal, Teardown};
 
 use crate::managed::{
-    Instance, Listen, Liveness, LogTail, ServerError, SettingInForce, StartReport, StopMode,
-    random_password,
+    Instance, Listen, Liveness, LogTail, RestoredCopy, ServerError, SettingInForce, StartReport,
+    StopMode, Tools, clear, random_password,
 };
 use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::install::Install;
@@ -188,6 +188,25 @@ impl Server {
                 Some(SettingInForce { name, value, source })
             })
             .collect())
+    }
+
+    /// What takes and restores its backups, for a thread of its own.
+    pub(crate) fn backup_tools(&self) -> Tools<Install> {
+        Tools {
+            teardown: self.instance.teardown().clone(),
+            spec: self.spec().clone(),
+            target: self.target(),
+        }
+    }
+
+    /// Removes the stopped database and takes over a restored copy of it in its place.
+    pub(crate) fn adopt(&mut self, copy: &RestoredCopy) -> Result<(), ServerError> {
+        self.require_stopped("take over a restored copy")?;
+        clear(&self.spec().data, &self.spec().wal)?;
+        let (data, wal) = (copy.data.clone(), copy.wal.clone());
+        let spec = ServerSpec { data, wal, ..self.spec().clone() };
+        *self = Server::open(&self.instance.teardown().clone(), spec)?;
+        Ok(())
     }
 
     pub(crate) fn require_stopped(&mut self, action: &'static str) -> Result<(), ServerError> {

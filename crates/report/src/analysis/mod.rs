@@ -23,6 +23,7 @@ mod estimate;
 mod finding;
 mod ladder;
 mod method;
+mod operation;
 mod rate_search;
 mod run;
 mod timeline;
@@ -46,6 +47,7 @@ pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
 pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, WorkingSet};
 pub use method::{Direction, Method, Metric};
+pub use operation::Operation;
 pub use rate_search::{RateSearch, RateStep};
 pub use run::{Check, Emulation, Event, Phase, Run, Source};
 pub use timeline::{TimelineLine, TimelineSeries, Timelines};
@@ -90,6 +92,8 @@ pub struct Analysis {
     pub block_loads: Vec<BlockLoads>,
     /// Rate curves of a study's block load, one per design that has one.
     pub curves: Vec<RateCurve>,
+    /// Backups and restores: one per design, kind and cycle; empty where none were taken.
+    pub operations: Vec<Operation>,
     /// Response time distributions per design, users and transaction type.
     pub distributions: Vec<Distribution>,
     /// All runs, also replaced and failed ones, in the order of execution.

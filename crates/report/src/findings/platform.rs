@@ -31,8 +31,12 @@ pub(super) fn validity(evidence: &Evidence<'_>) -> Vec<Finding> {
     let bounded = with_device(Validity::Bounded);
     if !bounded.is_empty() {
         let shares = bounded.iter().flat_map(|row| [row.late_share, row.early_share]).flatten();
+        let whose = match evidence.digest.workload.has_sessions() {
+            true => "the sessions' time",
+            false => "the time",
+        };
         let text = format!(
-            "bounded: up to {} of the sessions' time may be the host's: {}; intervals with the host's share include it",
+            "bounded: up to {} of {whose} may be the host's: {}; intervals with the host's share include it",
             percent(shares.max_by(f64::total_cmp).unwrap_or(0.0)),
             rungs_words(evidence, &bounded),
         );

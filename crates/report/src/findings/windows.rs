@@ -12,6 +12,10 @@ use crate::wording::count;
 use super::{Evidence, block_load, finding, places, warning};
 
 pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
+    // Backups have no rate that could be steady, and nobody changes a page while they are taken.
+    if evidence.digest.workload.is_backup() {
+        return Vec::new();
+    }
     let with = |state: SteadyState| -> Vec<&Window> {
         let windows = evidence.windows.iter().filter(|window| window.steady.state == state);
         // Rounds are judged together: how short each is does not matter then.

@@ -6,6 +6,7 @@ use crate::analysis::{
     TimeClass, Validity,
 };
 use crate::axes::Apart;
+use crate::comparisons::RESTORED;
 use crate::method::type_title;
 use crate::verdict::bottleneck::class_title;
 use crate::wording::{
@@ -22,6 +23,7 @@ pub(super) fn support(
     let mut support = vec![absolute(results, contest)];
     support.extend(peaks(results, contest));
     support.extend(latency(results, contest));
+    support.extend(restores(results, contest));
     // Without a difference there is nothing to explain.
     if matches!(answer, Answer::Winner | Answer::NotRepeated) {
         support.extend(why(results, contest));
@@ -216,6 +218,26 @@ fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
         "p95 response time of {what}: {}, {}.",
         number(contest.best)?,
         number(contest.next)?
+    ))
+}
+
+/// `Restores: NVMe 1,400 MB/s, SATA 650 MB/s: 2.15 x [2.1, 2.2].`
+fn restores(results: &Results<'_>, contest: Contest) -> Option<String> {
+    let comparison = find(results, contest.best, contest.next, RESTORED, Some(contest.users))?;
+    let ratio = oriented(comparison, contest.best)?;
+    let number = |design: usize| {
+        let rate = rung(results, design, contest.users)?.metrics.get(RESTORED)?.value?;
+        Some(format!("{} {} MB/s", results.designs[design].title, amount(rate / 1e6)))
+    };
+    let interval = match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!(" {}", factor_interval(low, high)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "Restores: {}, {}: {}{interval}.",
+        number(contest.best)?,
+        number(contest.next)?,
+        factor(ratio.value)
     ))
 }
 

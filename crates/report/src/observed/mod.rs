@@ -6,6 +6,7 @@
 mod causal;
 mod commits;
 mod devices;
+mod operations;
 mod run;
 mod series;
 mod waits;
@@ -14,6 +15,7 @@ mod window_facts;
 
 pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
+pub(crate) use operations::{ObservedOperation, operation_events, operations};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
 #[cfg(test)]

@@ -13,6 +13,7 @@ use underlay_record::{Interval, StoredHistogram};
 
 use super::commits;
 use super::devices::{CountedDevice, SharedDevice, counted_devices};
+use super::operations::latency_of_operations;
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
@@ -100,6 +101,16 @@ pub(crate) struct LoadFacts {
     pub(crate) bytes_per_second: Option<f64>,
     /// I/Os per second at which the mean response time reaches 1 ms, where the window's load found the maximum of a curve.
     pub(crate) rate_at_limit: Option<f64>,
+    /// Mean time of a backup, seconds.
+    pub(crate) backup_s: Option<f64>,
+    /// Mean time of a restore, seconds.
+    pub(crate) restore_s: Option<f64>,
+    /// Bytes of all restores over the time that they took.
+    pub(crate) restore_bytes_per_second: Option<f64>,
+    /// Mean time of an I/O of a backup, nanoseconds.
+    pub(crate) backup_latency_ns: Option<f64>,
+    /// Mean time of an I/O of a restore, nanoseconds.
+    pub(crate) restore_latency_ns: Option<f64>,
 }
 
 /// One transaction type.
@@ -298,6 +309,9 @@ fn load(
     let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
     let counted_by_both = commits::of(window);
     let block = BlockWindow::of(window);
+    let outcome = |kind: &str, number: &str| {
+        window.run.documents.get(document::OUTCOME)?[kind][number].as_f64()
+    };
     LoadFacts {
         seconds,
         headline: match workload.headline {
@@ -308,7 +322,10 @@ fn load(
             }
         },
         counted_per_second: per(counted as f64, seconds),
-        tpm: counted_by_both.map(|both| both.database_per_second * 60.0),
+        // Nobody sends transactions while backups are taken.
+        tpm: counted_by_both
+            .filter(|_| !workload.is_backup())
+            .map(|both| both.database_per_second * 60.0),
         counter_was_reset: commits::began_anew(window),
         completed_per_second,
         // A job is rated by what it came to: a second rate beside it, over a window that has its begin and the moment
@@ -324,6 +341,11 @@ fn load(
         cache_hit_share: cache_hit_share(window),
         bytes_per_second: block.bytes_per_second,
         rate_at_limit: block.rate_at_limit,
+        backup_s: outcome("backup", "seconds"),
+        restore_s: outcome("restore", "seconds"),
+        restore_bytes_per_second: outcome("restore", "bytes_per_second"),
+        backup_latency_ns: latency_of_operations(window.run, "backup"),
+        restore_latency_ns: latency_of_operations(window.run, "restore"),
     }
 }
 
@@ -534,6 +556,30 @@ fn volumes(window: &MeasuredWindow<'_>) -> BTreeMap<String, VolumeFacts> {
             (name, facts)
         })
         .collect()
+}
+
+/// Requests per second of an operation (`read`, `write`) of a volume, or of the device that it shares, and their mean time in
+/// nanoseconds.
+pub(super) fn requests_of_volume(
+    window: &MeasuredWindow<'_>,
+    name: &str,
+    operation: &str,
+) -> Option<(f64, f64)> {
+    let devices = counted_devices(window.run);
+    let shares = |device: &&CountedDevice| {
+        device.shared.as_ref().is_some_and(|shared| shared.volumes.iter().any(|on| on == name))
+    };
+    let device =
+        devices.iter().find(|device| device.name == name).or_else(|| devices.iter().find(shares));
+    let metrics = volume(window, name, device).metrics;
+    let of =
+        |metric: &str| metrics.get(format!("{operation}_{metric}").as_str()).copied().flatten();
+    let of_block_layer = of("iops").zip(of("latency_ns"));
+    of_block_layer.or_else(|| {
+        let seen =
+            window.merged_histogram(histogram_scope::DATASTORE, &format!("{name}.{operation}"));
+        Some((per(seen.count() as f64, window.interval.seconds())?, seen.mean()?))
+    })
 }
 
 fn volume(

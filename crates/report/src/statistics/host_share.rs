@@ -72,6 +72,34 @@ impl HostShare {
         Some(HostShare { late, early, waiting })
     }
 
+    /// The bound of programs that read and write files one after the other, from the modelled and the actual time of each class of I/O,
+    /// seconds of all requests per second. A program may have waited for requests of any class, for at most as long as there were
+    /// some; of that wait the host's share is that of the class. `None` without I/O.
+    pub(crate) fn of_programs(classes: impl Iterator<Item = (f64, f64)>) -> Option<HostShare> {
+        let classes: Vec<(f64, f64)> = classes.filter(|(_, actual)| *actual > 0.0).collect();
+        if classes.is_empty() {
+            return None;
+        }
+        let worst = |excess: &dyn Fn(f64, f64) -> f64| {
+            let mut shares: Vec<(f64, f64)> = classes
+                .iter()
+                .map(|(modelled, actual)| (excess(*modelled, *actual).max(0.0) / actual, *actual))
+                .collect();
+            shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let (mut left, mut bound) = (1.0f64, 0.0);
+            for (share, wait) in shares {
+                let waited = wait.min(left);
+                bound += share * waited;
+                left -= waited;
+            }
+            bound.min(SHARE_MAX)
+        };
+        let late = worst(&|modelled, actual| actual - modelled);
+        let early = worst(&|modelled, actual| modelled - actual);
+        let waiting = Waiting::Closed { users: 1.0, response_s: 0.0, think_s: 0.0 };
+        Some(HostShare { late, early, waiting })
+    }
+
     /// What throughput may have to be multiplied by. In an open loop it is given.
     pub(crate) fn throughput(&self) -> Factors {
         match self.waiting {
@@ -108,6 +136,16 @@ mod tests {
 
     fn bound(log: f64, read: f64, waiting: Waiting) -> HostShare {
         HostShare::bound(Excess { log, read }, waiting).expect("somebody waits")
+    }
+
+    #[test]
+    fn programs_wait_for_the_worst_class_as_long_as_there_is_any() {
+        // Reads in flight all the time, a tenth of each the host's; flushes for a tenth of the time, half of it the host's.
+        let share = HostShare::of_programs([(3.6, 4.0), (0.05, 0.1)].into_iter()).expect("I/O");
+        assert!((share.late - (0.5 * 0.1 + 0.1 * 0.9)).abs() < 1e-12 && share.early == 0.0);
+        let early = HostShare::of_programs([(1.1, 1.0)].into_iter()).expect("I/O");
+        assert!((early.early - 0.1).abs() < 1e-12 && early.late == 0.0, "{early:?}");
+        assert!(HostShare::of_programs([(0.0, 0.0)].into_iter()).is_none());
     }
 
     #[test]

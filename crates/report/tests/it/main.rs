@@ -2,6 +2,7 @@
 
 mod answers;
 mod axes;
+mod backups;
 mod block_load;
 mod block_study;
 mod compare;

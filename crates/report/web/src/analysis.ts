@@ -22,6 +22,7 @@ causal_checks: Array<CausalCheck>,
 searches: Array<RateSearch>,
 block_loads: Array<BlockLoads>,
 curves: Array<RateCurve>,
+operations: Array<Operation>,
 distributions: Array<Distribution>,
 runs: Array<Run>,
 windows: Array<Window>,
@@ -275,6 +276,15 @@ definition: string, };
 export type NotPerturbed = {
 resource: string,
 reason: string, };
+
+export type Operation = {
+design: number,
+kind: string,
+cycle: number,
+seconds: Estimate,
+bytes_per_second: Estimate,
+read_latency_ns: Estimate,
+write_latency_ns: Estimate, };
 
 export type Outcome = "better" | "worse" | "equivalent" | "undecided" | "suggested" | "single" | "missing";
 

@@ -14,6 +14,7 @@ import { html } from "./dom";
 import { masthead } from "./masthead";
 import { openPage, type Page } from "./page";
 import { axes } from "./section/axes";
+import { backups } from "./section/backups";
 import { blockLoads } from "./section/blockLoads";
 import { checks } from "./section/checks";
 import { curves } from "./section/curves";
@@ -37,7 +38,7 @@ import { speakOf } from "./vocabulary";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, axes, throughput, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, axes, throughput, backups, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

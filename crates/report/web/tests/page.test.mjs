@@ -94,7 +94,9 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       assert.ok(marks >= 2 || colours > 20, `the chart "${title}" is blank: ${marks} marks, ${colours} colours`);
     }
     // One of each kind as it appears on the screen.
-    for (const section of ["verdict", "why", "throughput", "searches", "loads", "rate-curves", "curves", "distribution", "timelines", "evidence"]) {
+    for (const section of [
+      "verdict", "why", "throughput", "backups", "searches", "loads", "rate-curves", "curves", "distribution", "timelines", "evidence",
+    ]) {
       const chart = page.locator(`#${section} figure`).first().locator("svg[role=img], .uplot");
       const share = await drawnShare(browser, await chart.first().screenshot());
       assert.ok(share > 0.02, `the first chart of ${section} is blank`);

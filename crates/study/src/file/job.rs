@@ -1,9 +1,12 @@
-//! `[workload.batch]` and `[workload.warehouse]`: jobs, which run until they are done.
+//! `[workload.batch]`, `[workload.warehouse]` and `[workload.backup]`: jobs, which run until they are done.
 
+use underlay_core::Nanos;
 use underlay_workload::batch::Mode;
 
 use crate::entry::Entry;
-use crate::limits::{BATCH_ROWS, JOB_SESSIONS, STREAMS, WAREHOUSE_SCALE};
+use crate::limits::{
+    BACKUP_CYCLES, BATCH_ROWS, JOB_SESSIONS, STREAMS, WAREHOUSE_SCALE, WAREHOUSES,
+};
 use crate::section::*;
 
 section! {
@@ -37,4 +40,23 @@ section! {
         "users" => "streams", "scale-factor" => "scale",
     }
     limits { "required": ["scale"] }
+}
+
+section! {
+    /// Backup and restore cycles of the engine's own programs: a job. The data is that of TPC-C.
+    pub(crate) struct Backup as "Backup" {
+        /// Size of the database: about 105 MB per warehouse in PostgreSQL.
+        "warehouses" warehouses: Entry<u64> = One(whole(WAREHOUSES));
+        /// Cycles of a backup and its restore.
+        "cycles" cycles: Entry<u64> = One(whole(BACKUP_CYCLES));
+        /// Idle time between two cycles.
+        "pause" pause: Entry<Nanos> = One(time());
+        /// Whether each backup is restored beside the database, and the last copy checked.
+        "restore" restore: Entry<bool> = One(boolean());
+    }
+    written_for {
+        "scale" => "warehouses", "count" => "cycles", "repeats" => "cycles",
+        "wait" => "pause", "verify" => "restore",
+    }
+    limits { "required": ["warehouses"] }
 }

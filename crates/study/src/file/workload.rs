@@ -4,7 +4,7 @@ use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
 use crate::file::block::Block;
-use crate::file::job::{Batch, Warehouse};
+use crate::file::job::{Backup, Batch, Warehouse};
 use crate::limits::{
     ENTROPY, KEY_THINK, RANGE_SIZE, RATE_PER_SECOND, TABLE_SIZE, TABLES, WAREHOUSES,
 };
@@ -28,11 +28,14 @@ section! {
         "warehouse" warehouse: Section<Warehouse> = table::<Warehouse>();
         /// A block load on the volumes, without a database.
         "block" block: Section<Block> = table::<Block>();
+        /// Backups and restores by the engine's own programs: a job.
+        "backup" backup: Section<Backup> = table::<Backup>();
     }
     written_for {
         "tpc-c" => "tpcc", "kind" => "tpcc", "warehouses" => "tpcc", "oltp" => "sysbench",
         "dvd-store" => "dvdstore", "tpch" => "warehouse", "tpc-h" => "warehouse",
         "io" => "block", "io-profile" => "block",
+        "backups" => "backup", "restore" => "backup",
     }
     limits { "minProperties": 1, "maxProperties": 1 }
 }

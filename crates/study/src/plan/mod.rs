@@ -41,7 +41,7 @@ pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
 pub use workload::{
-    BatchPlan, DvdstorePlan, Pacing, Population, SysbenchPlan, TpccPlan, WarehousePlan,
+    BackupPlan, BatchPlan, DvdstorePlan, Pacing, Population, SysbenchPlan, TpccPlan, WarehousePlan,
     WorkloadKind, WorkloadPlan,
 };
 

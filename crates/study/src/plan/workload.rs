@@ -39,6 +39,8 @@ pub enum WorkloadKind {
     Warehouse(WarehousePlan),
     /// A block load on the volumes, without a database.
     Block(Box<BlockPlan>),
+    /// Backup and restore cycles of the engine's own programs, on TPC-C's data: a job.
+    Backup(BackupPlan),
 }
 
 /// TPC-C: what does not hold for every workload.
@@ -107,6 +109,32 @@ pub struct WarehousePlan {
     pub streams: u32,
 }
 
+/// Backup and restore cycles: what does not hold for every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackupPlan {
+    /// Warehouses of TPC-C, which set the size of the database.
+    pub warehouses: u32,
+    /// Cycles.
+    pub cycles: u32,
+    /// Idle time between two of them.
+    pub pause: Nanos,
+    /// Whether each backup is restored.
+    pub restore: bool,
+}
+
+impl BackupPlan {
+    /// The population, which no transaction changes.
+    pub fn population(&self) -> TpccPlan {
+        TpccPlan {
+            warehouses: self.warehouses,
+            mode: Mode::Procedures,
+            profile: Profile::Specification,
+            home_warehouse: HomeWarehouse::Fixed,
+            entropy: 100,
+        }
+    }
+}
+
 /// What a batch insertion comes to, as pages define it.
 const ROWS_PER_SECOND: &str = "rows that the table took, over the time from when all sessions were connected to the end of the \
     last one; making the table and looking at it afterwards are not in it";
@@ -115,6 +143,11 @@ const ROWS_PER_SECOND: &str = "rows that the table took, over the time from when
 const QUERIES_PER_HOUR: &str = "TPC-H's composition, not a count: the geometric mean of the power (3600 s over the geometric mean \
     of the times of the 22 queries and 2 refresh functions, asked one after the other) and the throughput (queries of all \
     streams per hour of their whole duration), both times the scale factor; without streams the power alone";
+
+/// What backups come to.
+const MEGABYTES_PER_SECOND: &str = "bytes (in 1,000,000) of all backups of the run over the time that they took: from the \
+    start of the engine's program until the backup is durable on its volume. Restores are counted separately, and pauses and \
+    the removal of earlier files not at all";
 
 impl WorkloadKind {
     /// The names of the transaction types and what the headline counts.
@@ -126,6 +159,7 @@ impl WorkloadKind {
             WorkloadKind::Batch(_) => &underlay_workload::batch::SHAPE,
             WorkloadKind::Warehouse(_) => &underlay_workload::warehouse::SHAPE,
             WorkloadKind::Block(_) => &underlay_workload::block::SHAPE,
+            WorkloadKind::Backup(_) => &underlay_workload::backup::SHAPE,
         }
     }
 
@@ -138,6 +172,7 @@ impl WorkloadKind {
             | WorkloadKind::Block(_) => None,
             WorkloadKind::Batch(plan) => Some(plan.sessions),
             WorkloadKind::Warehouse(plan) => Some(plan.streams.max(1)),
+            WorkloadKind::Backup(_) => Some(1),
         }
     }
 
@@ -149,8 +184,8 @@ impl WorkloadKind {
             WorkloadKind::Sysbench(_) => Some("tables or table-size"),
             WorkloadKind::Dvdstore(_) => Some("db-size"),
             WorkloadKind::Warehouse(_) => Some("scale"),
-            // A block load goes past every cache.
-            WorkloadKind::Batch(_) | WorkloadKind::Block(_) => None,
+            // A block load goes past every cache. A backup reads its files once, and none of them is in memory when it begins.
+            WorkloadKind::Batch(_) | WorkloadKind::Block(_) | WorkloadKind::Backup(_) => None,
         }
     }
 
@@ -171,6 +206,7 @@ impl WorkloadKind {
             | WorkloadKind::Block(_) => None,
             WorkloadKind::Batch(_) => Some(ROWS_PER_SECOND),
             WorkloadKind::Warehouse(_) => Some(QUERIES_PER_HOUR),
+            WorkloadKind::Backup(_) => Some(MEGABYTES_PER_SECOND),
         }
     }
 
@@ -188,6 +224,9 @@ impl WorkloadKind {
                 Population { count: u64::from(plan.size.customers()), unit: "customers" }
             }
             WorkloadKind::Batch(plan) => Population { count: u64::from(plan.rows), unit: "rows" },
+            WorkloadKind::Backup(plan) => {
+                Population { count: u64::from(plan.warehouses), unit: "warehouses" }
+            }
             WorkloadKind::Warehouse(plan) => {
                 Population { count: plan.scale.orders(), unit: "orders" }
             }

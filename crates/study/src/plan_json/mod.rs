@@ -302,7 +302,9 @@ mod tests {
         for builtin in builtin_studies() {
             let host = HostView::unlimited();
             // What only users have is refused for a job.
-            let is_job = builtin.text.contains("[workload.batch]");
+            let is_job = ["batch", "backup"]
+                .iter()
+                .any(|job| builtin.text.contains(&format!("[workload.{job}]")));
             // And of a block load what only databases have.
             let is_block_load = builtin.text.contains("[workload.block]");
             let given = match (is_job, is_block_load) {

@@ -57,6 +57,12 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
             "precondition": block.precondition,
             "verify": block.verify,
         }),
+        WorkloadKind::Backup(backup) => json!({
+            "warehouses": backup.warehouses,
+            "cycles": backup.cycles,
+            "pause_ns": backup.pause.0,
+            "restore": backup.restore,
+        }),
     };
     content["pacing"] = pacing;
     content["seed"] = workload.seed.0.into();
@@ -117,10 +123,15 @@ pub(super) fn behaviour(behaviour: &Behaviour) -> Value {
 pub(super) fn outcome(workload: &WorkloadPlan, procedure: &ProcedurePlan) -> Value {
     let shape = workload.kind.shape();
     if let Some(definition) = workload.kind.job_headline() {
+        let counted = match workload.kind {
+            // Restores are counted, too, and have a rate of their own.
+            WorkloadKind::Backup(_) => "MB backed up",
+            _ => shape.headline.counted,
+        };
         return json!({
             "kind": "job",
             "definition": definition,
-            "counted": shape.headline.counted,
+            "counted": counted,
             "unit": shape.headline.unit,
             "period_ns": shape.headline.period.0,
         });

@@ -11,7 +11,7 @@ use crate::exact;
 use crate::file::Client;
 use crate::finding::Severity;
 use crate::limits::{NETWORK_BYTES_PER_SECOND, ROUND_TRIP, USERS};
-use crate::plan::{ClientPlace, ClientPlan, NetworkPlan, Origin, Scale, Setting};
+use crate::plan::{ClientPlace, ClientPlan, NetworkPlan, Origin, Scale, Setting, WorkloadKind};
 use crate::scale;
 use underlay_core::Bytes;
 
@@ -165,9 +165,10 @@ impl Resolver<'_> {
                 self.network_of_nothing(&key, client.place());
             }
         }
-        if workload.is_some_and(|workload| workload.kind().job_sessions().is_some()) {
-            self.check_client_of_job(client);
-            return;
+        match workload.map(WorkloadChoice::kind) {
+            Some(WorkloadKind::Backup(_)) => return self.refuse_client_of_backups(client),
+            Some(kind) if kind.job_sessions().is_some() => return self.check_client_of_job(client),
+            _ => {}
         }
         self.check_sharing(client, procedure);
         if client.place() == ClientPlace::Local
@@ -206,6 +207,23 @@ impl Resolver<'_> {
             "only a remote client is behind a network",
             "write place = \"remote\", or remove this key",
         );
+    }
+
+    fn refuse_client_of_backups(&mut self, client: &ClientChoice) {
+        let place = client.place.as_ref().filter(|place| place.value != ClientPlace::Host);
+        let parts = [
+            place.map(|place| place.with(())),
+            client.connections.as_ref().map(|connections| connections.with(())),
+        ];
+        for part in parts.into_iter().flatten() {
+            part.problem(
+                &mut self.report,
+                "conflict",
+                format!("{} has no meaning for backups", part.called()),
+                "the engine's own programs take them, beside the server and within its limits",
+                "remove it",
+            );
+        }
     }
 
     fn check_client_of_job(&mut self, client: &ClientChoice) {

@@ -105,7 +105,7 @@ impl Resolver<'_> {
                     | "procedure.cool-down"
                     | "procedure.what-if" => "remove it",
                     "procedure.time-dilation" => UNDILATED,
-                    _ => CONCURRENCY,
+                    _ => self.concurrency(),
                 };
                 self.refuse_for_job(&format!("`{key}`"), span, remedy);
             }
@@ -116,11 +116,16 @@ impl Resolver<'_> {
             (self.options.ramp_up.is_some(), "`--ramp-up`"),
         ];
         for (_, option) in options.into_iter().filter(|(is_given, _)| *is_given) {
-            self.refuse_for_job(option, None, CONCURRENCY);
+            self.refuse_for_job(option, None, self.concurrency());
         }
         if self.options.time_dilation.is_some_and(|dilation| !dilation.is_none()) {
             self.refuse_for_job("`--time-dilation`", None, UNDILATED);
         }
+    }
+
+    fn concurrency(&self) -> &'static str {
+        // One program at a time takes a backup.
+        if self.file.workload.backup.is_present() { "remove it" } else { CONCURRENCY }
     }
 
     fn refuse_for_job(&mut self, what: &str, span: Option<Range<usize>>, remedy: &str) {

@@ -74,7 +74,12 @@ impl Resolver<'_> {
         }
         // Also a job that is refused has no users.
         let section = &self.file.workload;
-        if section.batch.is_present() || section.warehouse.is_present() {
+        let jobs = [
+            section.batch.is_present(),
+            section.warehouse.is_present(),
+            section.backup.is_present(),
+        ];
+        if jobs.contains(&true) {
             let sessions = workload.and_then(|workload| workload.kind().job_sessions());
             return self.job_procedure(sessions.unwrap_or(1));
         }

@@ -15,12 +15,14 @@ enum Quantity {
     Share,
     /// A time.
     Time,
+    /// A time of operations that take long, in seconds.
+    Duration,
     /// Bytes per second.
     ByteRate,
 }
 
 /// What a record has of each rung.
-const METRICS: [(&str, Quantity); 17] = [
+const METRICS: [(&str, Quantity); 22] = [
     ("result", Quantity::Count),
     ("nopm", Quantity::Count),
     ("tpm", Quantity::Count),
@@ -38,6 +40,11 @@ const METRICS: [(&str, Quantity); 17] = [
     ("p95", Quantity::Time),
     ("p99", Quantity::Time),
     ("mean", Quantity::Time),
+    ("backup-s", Quantity::Duration),
+    ("backup-latency", Quantity::Time),
+    ("restore-s", Quantity::Duration),
+    ("restore-latency", Quantity::Time),
+    ("restore-bytes-per-second", Quantity::ByteRate),
 ];
 
 /// What a record has of each volume of a rung, behind `volumes.NAME.`.
@@ -60,6 +67,7 @@ impl Quantity {
             Quantity::Count => &[],
             Quantity::Share => &[("%", 0.01), ("share", 1.0)],
             Quantity::Time => &[("ms", 1e6), ("us", 1e3), ("s", 1e9), ("ns", 1.0)],
+            Quantity::Duration => &[("s", 1.0), ("min", 60.0)],
             Quantity::ByteRate => &[
                 ("MB/s", 1e6),
                 ("GB/s", 1e9),
@@ -93,8 +101,10 @@ impl Resolver<'_> {
             _ => self.of_series(section, "design", &section.design),
         };
         let metric = self.of_series(section, "metric", &section.metric);
-        let is_job =
-            self.file.workload.batch.is_present() || self.file.workload.warehouse.is_present();
+        let workload = &self.file.workload;
+        let is_job = workload.batch.is_present()
+            || workload.warehouse.is_present()
+            || workload.backup.is_present();
         let users = match &section.users {
             Entry::Absent if is_job => Some(Vec::new()),
             users => self.of_series(section, "users", users),
@@ -230,7 +240,7 @@ impl Resolver<'_> {
                 Quantity::Count => return Some((String::new(), 1.0)),
                 // Papers print shares in percent.
                 Quantity::Share => return Some(("%".to_string(), 0.01)),
-                Quantity::Time | Quantity::ByteRate => {
+                Quantity::Time | Quantity::Duration | Quantity::ByteRate => {
                     self.report.add(
                         section.metric.span(),
                         "missing-key",

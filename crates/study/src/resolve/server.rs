@@ -51,7 +51,73 @@ impl Resolver<'_> {
         self.check_processors(engine);
         self.check_connections(engine, sessions.as_ref());
         self.check_server(engine);
+        self.check_backup_settings(engine);
         self.doubt_settings(engine);
+    }
+
+    /// Settings under which PostgreSQL takes no backups, and an engine that has none.
+    fn check_backup_settings(&mut self, engine: &EngineChoice) {
+        let workload = &self.file.workload.backup;
+        if !workload.is_present() {
+            return;
+        }
+        match engine.of {
+            EngineKind::Postgresql => {}
+            EngineKind::Mariadb => return,
+            EngineKind::Mysql => {
+                let span = engine.kind.as_ref().and_then(|kind| kind.span.clone());
+                self.report.add(
+                    span.or_else(|| workload.span.clone()),
+                    "conflict",
+                    "no backups of MySQL can be taken",
+                    "mariadb-backup reads MariaDB's files only, and MySQL has no program like it",
+                    "study backups of PostgreSQL or MariaDB",
+                );
+                return;
+            }
+        }
+        if let Some(level) = engine.setting("wal_level")
+            && level.value.trim().eq_ignore_ascii_case("minimal")
+        {
+            level.problem(
+                &mut self.report,
+                "conflict",
+                "a backup needs a higher wal_level",
+                "with minimal logging there is no log that a backup could be restored with",
+                "remove the line, or write wal_level = \"replica\"",
+            );
+        }
+        // One for the files and one for the log, which a temporary slot keeps until it is sent.
+        for (name, least, what) in [
+            ("max_wal_senders", 2, "a backup needs two WAL senders"),
+            ("max_replication_slots", 1, "a backup needs a replication slot"),
+        ] {
+            let Some(chosen) = engine.setting(name) else { continue };
+            if chosen.value.trim().parse::<u64>().is_ok_and(|number| number < least) {
+                chosen.problem(
+                    &mut self.report,
+                    "conflict",
+                    what,
+                    format!("{name} is {}", chosen.value),
+                    format!("remove the line, or write {least} or more"),
+                );
+            }
+        }
+    }
+
+    /// The engine's program for backups may be missing, or be of another version.
+    fn check_backup_program(&mut self, server: &InstalledServer) {
+        let workload = &self.file.workload.backup;
+        let Some(problem) = server.backup_problem.as_ref().filter(|_| workload.is_present()) else {
+            return;
+        };
+        self.report.add(
+            workload.span.clone(),
+            "backup-program-missing",
+            format!("no backups can be taken on this host: {problem}"),
+            "this workload takes them",
+            "install the package, then check again",
+        );
     }
 
     fn check_memory(&mut self, engine: &EngineChoice, sessions: Option<&Sessions>) {
@@ -208,6 +274,7 @@ impl Resolver<'_> {
                 if let Some(known) = &server.settings {
                     self.check_known_settings(engine, known, server.major);
                 }
+                self.check_backup_program(server);
             }
         }
     }

@@ -323,6 +323,10 @@ impl Resolver<'_> {
         }
         let Some(workload) = workload else { return };
         let database = estimate::database(&workload.kind());
+        if matches!(workload.kind(), WorkloadKind::Backup(_)) {
+            self.check_backup_volumes(&by_name, database, workload);
+            return;
+        }
         if let Some(data) = by_name.get("data") {
             self.check_data(data, database, workload);
         }
@@ -357,6 +361,46 @@ impl Resolver<'_> {
                     "enlarge the volume, or lower working-set of [workload.block]",
                 );
             }
+        }
+    }
+
+    /// The volume `data` holds the database and, where it is restored, a copy; the volume `backup` one backup at a time.
+    fn check_backup_volumes(
+        &mut self,
+        by_name: &BTreeMap<&str, &VolumeChoice>,
+        database: Bytes,
+        workload: &WorkloadChoice,
+    ) {
+        let kind = workload.kind();
+        let (restored, backup) = estimate::copies(&kind);
+        let on_data = if restored == Bytes::ZERO {
+            "the database"
+        } else {
+            "the database and its restored copy"
+        };
+        for (name, contents, needed) in [
+            ("data", on_data, estimate::saturating_sum(database, restored)),
+            ("backup", "a backup of the database", backup),
+        ] {
+            let Some(volume) = by_name.get(name) else { continue };
+            let usable = estimate::usable(volume.capacity.value);
+            if needed <= usable {
+                continue;
+            }
+            let shares = if name == "data" && restored > Bytes::ZERO { 2 } else { 1 };
+            let fitting = estimate::population_in(Bytes(usable.0 / shares), &kind);
+            let enlarge = format!("make it at least {}", exact_mib(needed));
+            let help = match workload.smaller(fitting) {
+                None => enlarge,
+                Some(smaller) => format!("{enlarge}, or write {smaller}"),
+            };
+            volume.capacity.problem(
+                &mut self.report,
+                "database-too-large",
+                format!("the volume `{name}` does not hold {contents}"),
+                format!("about {needed}, {} holds about {usable}", volume.capacity.value),
+                help,
+            );
         }
     }
 

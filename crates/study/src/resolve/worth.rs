@@ -76,6 +76,10 @@ impl Resolver<'_> {
     }
 
     fn doubt_checkpoints(&mut self, plan: &Plan) {
+        // Nobody changes a page while backups are taken.
+        if matches!(plan.workload.kind, WorkloadKind::Backup(_)) {
+            return;
+        }
         // InnoDB writes dirty pages back all the time, as its log fills.
         let Some((name, default)) = Dialect::of(plan.engine.kind).checkpoint_timeout else {
             return;

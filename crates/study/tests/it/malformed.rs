@@ -21,10 +21,24 @@ fn directory(path: &Path) -> DirectoryState {
     }
 }
 
-fn servers(_: EngineKind, _: Option<&Path>) -> Option<Vec<InstalledServer>> {
-    let settings = ["shared_buffers", "max_wal_size", "max_connections", "work_mem"];
+fn servers(engine: EngineKind, _: Option<&Path>) -> Option<Vec<InstalledServer>> {
+    let settings = [
+        "shared_buffers",
+        "max_wal_size",
+        "max_connections",
+        "work_mem",
+        "wal_level",
+        "max_wal_senders",
+        "max_replication_slots",
+    ];
     let settings: BTreeSet<String> = settings.iter().map(|name| name.to_string()).collect();
-    let server = |major| InstalledServer { major, settings: Some(settings.clone()) };
+    let server = |major| InstalledServer {
+        major,
+        settings: Some(settings.clone()),
+        backup_problem: (engine == EngineKind::Mariadb).then(|| {
+            "`mariadb-backup` was not found; install the package mariadb-backup".to_string()
+        }),
+    };
     Some(vec![server(15), server(17)])
 }
 

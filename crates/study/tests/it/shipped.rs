@@ -3,7 +3,7 @@
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
     BackgroundWork, Builtin, ClientPlace, Colour, DirectoryState, Enforcement, HostView, Plan,
-    PlanOptions, Scale, builtin_studies, check, find_study,
+    PlanOptions, Scale, WorkloadKind, builtin_studies, check, find_study,
 };
 
 /// The smallest host the project promises anything for: two processors, 4 GiB, 40 GB free.
@@ -178,6 +178,35 @@ fn results_that_are_kept_apart_are_in_no_study() {
     };
     assert!(kept_apart.iter().all(|name| published(name) == 0));
     assert!(printed.iter().all(|name| published(name) >= 2));
+}
+
+#[test]
+fn backups_are_scaled_in_data_and_not_in_cycles() {
+    let planned = |divisor| {
+        let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
+        planned_by_name("kingston/k4", &options, &HostView::unlimited())
+    };
+    let (full, small) = (planned(1), planned(64));
+    let (WorkloadKind::Backup(of_full), WorkloadKind::Backup(of_small)) =
+        (&full.workload.kind, &small.workload.kind)
+    else {
+        panic!("backups")
+    };
+    assert_eq!((of_full.warehouses, of_full.cycles, of_full.restore), (1500, 3, true));
+    assert_eq!((of_small.warehouses, of_small.cycles, of_small.restore), (23, 3, true));
+    // Rates are divided like the data: a cycle takes as long.
+    let ratio = small.estimates.under_load.0 as f64 / full.estimates.under_load.0 as f64;
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    // Three databases: the one that is backed up, its backup, its restored copy.
+    let on_disk = full.estimates.disk_volumes.0 as f64 / full.estimates.database.0 as f64;
+    assert!((3.0..3.5).contains(&on_disk), "{on_disk}");
+    let json = underlay_study::plan_json(&full);
+    assert_eq!(json["workload"]["backup"]["cycles"], 3);
+    assert_eq!(json["outcome"]["counted"], "MB backed up");
+    let text = underlay_study::render_plan(&full, 100);
+    assert!(text.contains("3 cycles of a backup and its restore"), "{text}");
+    // Nothing is in memory when a backup begins: it does not matter what a cache holds.
+    assert_eq!(full.estimates.working_set_ratio, None);
 }
 
 /// A study on two designs that come with Underlay.

@@ -90,8 +90,8 @@ impl Kind {
     }
 }
 
-/// `[workload.NAME]` of a study; also `underlay drive NAME`, but for block loads, which have `underlay io`.
-pub(super) const WORKLOADS: [(&str, &str); 6] = [
+/// `[workload.NAME]` of a study; also `underlay drive NAME`, but for block loads, which have `underlay io`, and backups.
+pub(super) const WORKLOADS: [(&str, &str); 7] = [
     ("tpcc", "Order entry, derived from TPC-C; not comparable with published TPC results"),
     ("sysbench", "Sysbench's OLTP scripts, on tables compatible with sysbench"),
     ("dvdstore", "A web shop after DVD Store 3: browsing, reviews, purchases"),
@@ -101,6 +101,7 @@ pub(super) const WORKLOADS: [(&str, &str); 6] = [
         "Decision support, derived from TPC-H; not comparable with published TPC-H results",
     ),
     ("block", "A block load on the volumes, without a database; `underlay list io-profiles`"),
+    ("backup", "Backup and restore cycles by the engine's own programs; in studies only"),
 ];
 
 /// Runs the command.

@@ -58,6 +58,9 @@ fn kind_without_text(name: &str) -> Option<String> {
                 .to_string(),
         );
     }
+    if name == "backup" {
+        return Some("`underlay show defaults` explains the keys of [workload.backup]".to_string());
+    }
     if list::WORKLOADS.iter().any(|(workload, _)| *workload == name) {
         return Some(format!(
             "`underlay show defaults` explains the keys of [workload.{name}], `underlay drive {name} --help` its options"

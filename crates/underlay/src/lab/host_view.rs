@@ -82,6 +82,7 @@ fn servers(engine: EngineKind, server_bin: Option<&Path>) -> Option<Vec<Installe
                     Install::Postgres(install) => install.settings_known().ok(),
                     Install::Mariadb(install) => install.setting_names(),
                 },
+                backup_problem: install.backup_problem(),
             })
             .collect(),
     )

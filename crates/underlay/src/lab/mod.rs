@@ -61,7 +61,8 @@ use crate::lab::run::{Bench, RunResult};
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
 use crate::lab::workload::{
-    BatchSubject, DvdStoreSubject, Subject, SysbenchSubject, TpccSubject, WarehouseSubject,
+    BackupSubject, BatchSubject, DvdStoreSubject, Subject, SysbenchSubject, TpccSubject,
+    WarehouseSubject,
 };
 use crate::stop::{Stop, chain};
 
@@ -120,6 +121,9 @@ pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Resul
             let loads = plan.plans().into_iter().map(|point| point.workload.kind.block());
             let loads: Vec<&BlockPlan> = loads.collect::<Option<_>>().ok_or_else(differ)?;
             execute_block(&loads, plan, place, observer)
+        }
+        WorkloadKind::Backup(_) => {
+            of!(WorkloadKind::Backup, |kind, seed| BackupSubject::new(kind, seed))
         }
     }
 }

@@ -13,6 +13,7 @@ mod mariadb;
 mod power_cut;
 mod simulate_and_calibrate;
 mod study_axes;
+mod study_backups;
 mod study_client;
 mod study_faults;
 mod study_jobs;

@@ -1,6 +1,8 @@
 //! Backups on both engines: taken while transactions run, restored over a killed server, and judged by the
 //! conditions of TPC-C and by what its users were told.
 
+use std::cell::Cell;
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::runtime::Runtime;
 use underlay_core::{Bytes, RootSeed};
-use underlay_database::managed::{BackupFormat, BackupReport, ServerError, StopMode};
+use underlay_database::managed::{BackupFormat, BackupReport, ServerError, StopMode, Watch};
 use underlay_database::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, Session, TableNames, check, load,
     order_numbers,
@@ -16,7 +18,7 @@ use underlay_database::tpcc::{
 use underlay_database::{Engine, Target};
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Terminal, Transaction};
 
-use super::harness::running_or_skip;
+use super::harness::{execute, running_or_skip};
 
 /// Sessions beside the backup.
 const SESSIONS: u64 = 4;
@@ -46,6 +48,67 @@ fn backups_under_load_on_postgresql() {
 #[test]
 fn backups_under_load_on_mariadb() {
     exercise(Engine::Mariadb);
+}
+
+#[test]
+fn a_copy_beside_postgresql_takes_its_place() {
+    copy(Engine::Postgresql);
+}
+
+#[test]
+fn a_copy_beside_mariadb_takes_its_place() {
+    copy(Engine::Mariadb);
+}
+
+/// Restored while the server runs, and used in its place afterwards; a backup that is stopped leaves nothing.
+fn copy(engine: Engine) {
+    let mut running = running_or_skip!(engine);
+    let server = &mut running.server;
+    let target = match engine {
+        Engine::Postgresql => server.target(),
+        Engine::Mariadb => {
+            execute(&server.target(), "CREATE DATABASE shop");
+            server.target().with_database("shop")
+        }
+    };
+    execute(&target, "CREATE TABLE marks (id int PRIMARY KEY)");
+    let tools = server.backup_tools();
+    let stopped = tools.take(&Watch { stop: &|| true, written: &|_| {} });
+    assert!(matches!(stopped, Err(ServerError::Stopped { .. })), "{stopped:?}");
+
+    let written = Cell::new(Bytes::ZERO);
+    let watch = Watch { stop: &|| false, written: &|bytes| written.set(bytes) };
+    let backup = tools.take(&watch).unwrap();
+    assert_eq!(written.get(), backup.bytes);
+    let backups = fs::read_dir(backup.path.parent().unwrap()).unwrap();
+    assert_eq!(backups.count(), 1, "the stopped one left something");
+    execute(&target, "INSERT INTO marks VALUES (1)");
+    let stopped = tools.restore_copy(&backup, &Watch { stop: &|| true, written: &|_| {} });
+    assert!(matches!(stopped, Err(ServerError::Stopped { .. })), "{stopped:?}");
+    // A copy replaces one that is there, also one that is incomplete.
+    let copy = tools.restore_copy(&backup, &watch).unwrap();
+    let (restored, archived) = (copy.report.bytes, backup.bytes);
+    assert!(
+        restored > Bytes::from_mib(10) && restored.0 > archived.0 / 2,
+        "{restored} of {archived}"
+    );
+    assert!(copy.report.began > backup.began);
+    // The server was not disturbed.
+    execute(&target, "INSERT INTO marks VALUES (2)");
+    assert!(matches!(server.adopt(&copy), Err(ServerError::StillRunning { .. })));
+
+    server.stop(StopMode::Fast).unwrap();
+    server.adopt(&copy).unwrap();
+    server.start().unwrap();
+    let target = match engine {
+        Engine::Postgresql => server.target(),
+        Engine::Mariadb => server.target().with_database("shop"),
+    };
+    // Of what came after the backup nothing is there; these would be duplicates.
+    execute(&target, "INSERT INTO marks VALUES (1), (2)");
+    tools.remove(&backup).unwrap();
+    assert!(!backup.path.exists() && copy.data.exists());
+    server.stop(StopMode::Fast).unwrap();
 }
 
 fn exercise(engine: Engine) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use underlay_report::analysis::{
     BlockLoad, BlockLoads, CurvePoint, CurveReading, Distribution, DriverLoad, Estimate,
-    LatencyRow, RateCurve, RateSearch, RateStep, Rung, VolumeRow,
+    LatencyRow, Operation, RateCurve, RateSearch, RateStep, Rung, VolumeRow,
 };
 
 use super::{NOPM, USERS, estimate};
@@ -160,6 +160,32 @@ pub fn searches() -> Vec<RateSearch> {
         ],
     };
     vec![search(0, 0, 900.0), search(1, 1, 2000.0)]
+}
+
+/// Three cycles of a backup and its restore on two designs.
+pub fn operations() -> Vec<Operation> {
+    let one = |design: usize, kind: &str, cycle: u32| {
+        let (seconds, key) = match kind {
+            "backup" => (26.5 * [1.0, 1.5][design], 900),
+            _ => (12.9 * [1.0, 2.15][design], 950),
+        };
+        let key = key + design as u64 * 10 + u64::from(cycle);
+        Operation {
+            design,
+            kind: kind.to_string(),
+            cycle,
+            seconds: estimate(seconds, 0.03, key),
+            bytes_per_second: estimate(15.7e9 / seconds, 0.03, key + 100),
+            read_latency_ns: estimate(1.4e6 * [1.0, 3.0][design], 0.05, key + 200),
+            write_latency_ns: estimate(2.6e6 * [1.0, 2.0][design], 0.05, key + 300),
+        }
+    };
+    let of_design = |design: usize| {
+        ["backup", "restore"]
+            .into_iter()
+            .flat_map(move |kind| (1..=3).map(move |cycle| one(design, kind, cycle)))
+    };
+    (0..2).flat_map(of_design).collect()
 }
 
 /// A curve: the maximum, then shares of it, of which the last is more than there is.

@@ -16,7 +16,7 @@ use underlay_report::analysis::{
     Workload,
 };
 
-use measures::{block_loads, curves, distributions, driver, rungs, searches};
+use measures::{block_loads, curves, distributions, driver, operations, rungs, searches};
 use timelines::{runs, timelines, windows};
 
 /// The ladder.
@@ -66,6 +66,7 @@ pub fn analysis(size: Size) -> Analysis {
         searches: searches(),
         block_loads: vec![block_loads()],
         curves: curves(),
+        operations: operations(),
         distributions: distributions(),
         windows: windows(&runs),
         timelines: timelines(&runs, size),

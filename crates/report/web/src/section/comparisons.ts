@@ -17,6 +17,7 @@ function meaning(page: Page, metric: string): [string, string, string] | undefin
     case "headline": return [rate, `fewer ${counted}`, `more ${counted}`];
     case "rate_at_1ms": return [`${rate} below 1 ms`, `fewer ${counted}`, `more ${counted}`];
     case "headline_p95_ns": return [`response times of ${counted} (p95)`, "faster", "slower"];
+    case "restore_bytes_per_second": return ["MB restored per second", "slower", "faster"];
     default: return undefined;
   }
 }

@@ -11,7 +11,9 @@ import { vocabulary } from "../vocabulary";
 
 /** The measures of the table of rungs; one that no rung has is left out. */
 const METRICS = [
-  "headline", "bytes_per_second", "rate_at_1ms", "tpm", "tpm_per_user", "server_cpu_idle", "cpu_idle", "error_share",
+  "headline", "bytes_per_second", "rate_at_1ms", "tpm", "tpm_per_user", "backup_s", "restore_s", "restore_bytes_per_second",
+  "backup_latency_ns", "restore_latency_ns",
+  "server_cpu_idle", "cpu_idle", "error_share",
 ];
 
 /** The section. */

@@ -1,11 +1,14 @@
 //! Jobs, which run until they are done: merging, scaling and checking what only they have.
 
+use underlay_core::Nanos;
 use underlay_workload::batch::Mode;
 use underlay_workload::warehouse::Scale as Factor;
 
 use super::KindChoice;
-use crate::file::job::{Batch, Warehouse};
-use crate::plan::{BatchPlan, Origin, Scale, Setting, WarehousePlan};
+use crate::exact;
+use crate::file::job::{Backup, Batch, Warehouse};
+use crate::limits::UNMEASURED;
+use crate::plan::{BackupPlan, BatchPlan, Origin, Scale, Setting, WarehousePlan};
 use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
 use crate::scale;
@@ -13,6 +16,7 @@ use crate::scale;
 /// The paths of their sections.
 pub(super) const BATCH_PATH: &str = "workload.batch";
 pub(super) const WAREHOUSE_PATH: &str = "workload.warehouse";
+pub(super) const BACKUP_PATH: &str = "workload.backup";
 
 /// The decisions about a batch insertion.
 #[derive(Clone, Debug)]
@@ -28,6 +32,43 @@ pub(super) struct WarehouseChoice {
     scale: Chosen<Factor>,
     /// `None`: as many as the specification wants for the scale.
     streams: Option<Chosen<u32>>,
+}
+
+/// The decisions about backup and restore cycles.
+#[derive(Clone, Debug)]
+pub(super) struct BackupChoice {
+    warehouses: Chosen<u32>,
+    cycles: Chosen<u32>,
+    pause: Chosen<Nanos>,
+    restore: Chosen<bool>,
+}
+
+impl BackupChoice {
+    /// As the plan holds it.
+    pub fn plan(&self) -> BackupPlan {
+        BackupPlan {
+            warehouses: self.warehouses.value,
+            cycles: self.cycles.value,
+            pause: self.pause.value,
+            restore: self.restore.value,
+        }
+    }
+
+    /// At the size of the plan: less data, as many cycles.
+    pub fn scale(&mut self, scale: Scale) {
+        let full = self.warehouses.value;
+        self.warehouses = self.warehouses.scaled(scale::count(full, scale), full.to_string());
+    }
+
+    /// The lines of the provenance table.
+    pub fn settings(&self) -> Vec<Setting> {
+        vec![
+            self.warehouses.setting(self.warehouses.value.to_string()),
+            self.cycles.setting(self.cycles.value.to_string()),
+            self.pause.setting(exact::time(self.pause.value)),
+            self.restore.setting(self.restore.value.to_string()),
+        ]
+    }
 }
 
 impl BatchChoice {
@@ -143,6 +184,37 @@ impl Resolver<'_> {
         Some(KindChoice::Warehouse(WarehouseChoice {
             scale: scale.with(factor),
             streams: streams.map(|chosen| chosen.with(chosen.value as u32)),
+        }))
+    }
+
+    /// Decides about `[workload.backup]` at full size.
+    pub(super) fn backup(&mut self, file: &Backup, default: &Backup) -> Option<KindChoice> {
+        let at = |key: &str| format!("{BACKUP_PATH}.{key}");
+        let warehouses = self.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
+        if warehouses.is_absent() {
+            self.report.add(
+                self.file.workload.backup.span.clone(),
+                "missing-key",
+                "`workload.backup` does not say how many warehouses are backed up",
+                "`warehouses` is missing",
+                "add for example warehouses = 8, about 105 MB each",
+            );
+        }
+        let cycles = [(Layer::File, &file.cycles), (Layer::Default, &default.cycles)];
+        let cycles = self.pick(&at("cycles"), &cycles).found();
+        let pause = [(Layer::File, &file.pause), (Layer::Default, &default.pause)];
+        let pause = self.pick(&at("pause"), &pause).found();
+        if let Some(pause) = &pause {
+            self.check_time(pause, &UNMEASURED);
+        }
+        let restore = [(Layer::File, &file.restore), (Layer::Default, &default.restore)];
+        let restore = self.pick(&at("restore"), &restore).found();
+        let (warehouses, cycles) = (warehouses.found()?, cycles?);
+        Some(KindChoice::Backup(BackupChoice {
+            warehouses: warehouses.with(u32::try_from(warehouses.value).ok()?),
+            cycles: cycles.with(u32::try_from(cycles.value).ok()?),
+            pause: pause?,
+            restore: restore?,
         }))
     }
 }

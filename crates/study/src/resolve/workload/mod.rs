@@ -12,7 +12,7 @@ use underlay_core::{Nanos, RootSeed};
 use self::block::BlockChoice;
 pub(crate) use self::block::VolumeScale;
 use self::dvdstore::DvdstoreChoice;
-use self::job::{BatchChoice, WarehouseChoice};
+use self::job::{BackupChoice, BatchChoice, WarehouseChoice};
 use self::pacing::PacingChoice;
 use self::sysbench::SysbenchChoice;
 use self::tpcc::TpccChoice;
@@ -39,6 +39,7 @@ enum KindChoice {
     Batch(BatchChoice),
     Warehouse(WarehouseChoice),
     Block(Box<BlockChoice>),
+    Backup(BackupChoice),
 }
 
 impl WorkloadChoice {
@@ -50,6 +51,7 @@ impl WorkloadChoice {
             KindChoice::Dvdstore(dvdstore) => WorkloadKind::Dvdstore(dvdstore.plan()),
             KindChoice::Batch(batch) => WorkloadKind::Batch(batch.plan()),
             KindChoice::Warehouse(warehouse) => WorkloadKind::Warehouse(warehouse.plan()),
+            KindChoice::Backup(backup) => WorkloadKind::Backup(backup.plan()),
             KindChoice::Block(block) => WorkloadKind::Block(Box::new(block.plan())),
         }
     }
@@ -81,7 +83,7 @@ impl WorkloadChoice {
     /// What to write for a database of that population at most; `None` when there is none so small.
     pub fn smaller(&self, population: u64) -> Option<String> {
         let smaller = match self.kind() {
-            WorkloadKind::Tpcc(_) => ("warehouses", population),
+            WorkloadKind::Tpcc(_) | WorkloadKind::Backup(_) => ("warehouses", population),
             WorkloadKind::Sysbench(plan) => ("table-size", population / u64::from(plan.tables)),
             WorkloadKind::Batch(_) => ("rows", population),
             // Sizes of shops have names, not numbers of customers; those of warehouses are factors.
@@ -123,6 +125,7 @@ impl Resolver<'_> {
             (section.batch.is_present(), section.batch.refused, &section.batch.span),
             (section.warehouse.is_present(), section.warehouse.refused, &section.warehouse.span),
             (section.block.is_present(), section.block.refused, &section.block.span),
+            (section.backup.is_present(), section.backup.refused, &section.backup.span),
         ];
         let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
         let first = named.next();
@@ -133,7 +136,7 @@ impl Resolver<'_> {
                 "the study names two workloads",
                 "users follow one of them",
                 "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch], \
-                 [workload.warehouse] and [workload.block]",
+                 [workload.warehouse], [workload.block] and [workload.backup]",
             );
             return None;
         }
@@ -152,15 +155,18 @@ impl Resolver<'_> {
         if *refused {
             return None;
         }
-        let has_no_users = [&section.batch.span, &section.warehouse.span, &section.block.span];
-        if has_no_users.into_iter().any(Option::is_some) {
-            let kind = if section.batch.is_present() {
-                self.batch(&section.batch, &default.batch)
-            } else if section.warehouse.is_present() {
-                self.warehouse(&section.warehouse)
-            } else {
-                self.block(&section.block, &default.block)
-            };
+        let without_users = if section.batch.is_present() {
+            Some(self.batch(&section.batch, &default.batch))
+        } else if section.warehouse.is_present() {
+            Some(self.warehouse(&section.warehouse))
+        } else if section.block.is_present() {
+            Some(self.block(&section.block, &default.block))
+        } else if section.backup.is_present() {
+            Some(self.backup(&section.backup, &default.backup))
+        } else {
+            None
+        };
+        if let Some(kind) = without_users {
             return Some(WorkloadChoice {
                 kind: kind?,
                 pacing: PacingChoice::Job,
@@ -214,6 +220,7 @@ impl Resolver<'_> {
                 KindChoice::Block(block) => {
                     self.volume_scale = block.scale(self.scale, self.equal_volumes());
                 }
+                KindChoice::Backup(backup) => backup.scale(self.scale),
             }
             scaled.pacing.scale(self.scale.divisor);
         }
@@ -224,6 +231,7 @@ impl Resolver<'_> {
             KindChoice::Batch(batch) => batch.settings(),
             KindChoice::Warehouse(warehouse) => warehouse.settings(),
             KindChoice::Block(block) => block.settings(),
+            KindChoice::Backup(backup) => backup.settings(),
         };
         rows.extend(scaled.pacing.settings());
         let timeout = scaled.statement_timeout.iter();

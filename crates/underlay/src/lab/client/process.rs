@@ -202,9 +202,10 @@ pub fn serve(socket: &Path) -> Result<(), Stop> {
             let first = start.first_new_customer.ok_or_else(malformed)?;
             direct(DvdStoreSubject::new(&plan, seed).drive(spec, target, origin, first), stream)
         }
-        WorkloadKind::Batch(_) | WorkloadKind::Warehouse(_) | WorkloadKind::Block(_) => {
-            Err(malformed())
-        }
+        WorkloadKind::Batch(_)
+        | WorkloadKind::Warehouse(_)
+        | WorkloadKind::Block(_)
+        | WorkloadKind::Backup(_) => Err(malformed()),
     }
 }
 

@@ -69,7 +69,10 @@ impl WorkloadLine {
                     ds2_mode: does.ds2_mode,
                 }
             }
-            WorkloadKind::Batch(_) | WorkloadKind::Warehouse(_) | WorkloadKind::Block(_) => {
+            WorkloadKind::Batch(_)
+            | WorkloadKind::Warehouse(_)
+            | WorkloadKind::Block(_)
+            | WorkloadKind::Backup(_) => {
                 return None;
             }
         })

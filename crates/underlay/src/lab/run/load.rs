@@ -73,7 +73,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         let gauge = DriverGauge::default();
         let path = ClientPath::open(&client, server, database, log.dilation)?;
         path.doubt(log, observer)?;
-        let driver = self.start_load(&path, cgroup, scratch, before)?;
+        let driver = self.start_load((server, &path), cgroup, scratch, before)?;
         let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
             .during("start the thread of the record")?;
         let mut targets =
@@ -177,7 +177,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     /// Makes the load ready where the design's client works.
     fn start_load(
         &self,
-        path: &ClientPath,
+        (server, path): (&Server, &ClientPath),
         cgroup: Option<&Cgroup>,
         scratch: &Path,
         before: &S::Before,
@@ -186,7 +186,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         let (spec, target) = (self.drive_spec(), path.target.clone());
         match self.design.client.place {
             ClientPlace::Host | ClientPlace::Remote => {
-                Ok(subject.start(spec, target, origin, before)?)
+                Ok(subject.start_managed(server, spec, target, origin, before)?)
             }
             ClientPlace::Local => {
                 let process = ClientProcess {

@@ -240,6 +240,14 @@ impl<S: Subject> ActiveRun<'_, S> {
             self.verified = Some(Verified::Broken(reason.to_string()));
         }
         if let Some(summary) = summary.filter(|_| faults.lost().is_none()) {
+            if let Some(copy) = self.bench.subject.restored(&summary.accounting) {
+                phases.carry_out(PhaseKind::Start, observer, |_| {
+                    self.set_timing(&datastore, Timing::Off)?;
+                    server.stop(StopMode::Fast).during("stop the database server")?;
+                    server.adopt(copy).during("use the restored copy")?;
+                    server.start().during("start the database server on the restored copy")
+                })?;
+            }
             // A server that was started again may be elsewhere.
             let target = server.target().with_database(self.bench.subject.database());
             phases.carry_out(PhaseKind::Check, observer, |observer| {

@@ -3,6 +3,7 @@
 //! The lab is compiled per workload, like the load generator: it knows none of them. It neither draws
 //! transactions nor carries them out; that is between the workload and the engine's sessions.
 
+mod backup;
 mod batch;
 mod dvdstore;
 mod sysbench;
@@ -17,6 +18,7 @@ use underlay_core::Nanos;
 use underlay_database::batch::BatchError;
 use underlay_database::dvdstore::DvdStoreError;
 use underlay_database::load_report::LoadReport;
+use underlay_database::managed::{RestoredCopy, Server};
 use underlay_database::place::PlaceError;
 use underlay_database::sysbench::SysbenchError;
 use underlay_database::tpcc::TpccError;
@@ -30,6 +32,7 @@ use crate::lab::client::ClientProcess;
 use crate::lab::generator::RunningLoad;
 use crate::stop::{Stop, chain};
 
+pub use backup::BackupSubject;
 pub use batch::BatchSubject;
 pub use dvdstore::DvdStoreSubject;
 pub use sysbench::SysbenchSubject;
@@ -107,6 +110,25 @@ pub trait Subject: Sync {
     ) -> Result<Self::Load, Stop> {
         let _ = (process, spec, target, origin, before);
         Err(Stop::bad_input("a job cannot run within the limits of the server"))
+    }
+
+    /// The same with a server that Underlay manages, for what needs more of it than its address.
+    fn start_managed(
+        &self,
+        server: &Server,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        before: &Self::Before,
+    ) -> Result<Self::Load, Stop> {
+        let _ = server;
+        self.start(spec, target, origin, before)
+    }
+
+    /// A restored copy of the database, which takes its place after the run, so that it is what is checked.
+    fn restored<'a>(&self, accounting: &'a Self::Accounting) -> Option<&'a RestoredCopy> {
+        let _ = accounting;
+        None
     }
 
     /// The result of the run, for the record's document of that name, where the headline is not counted: a job's.

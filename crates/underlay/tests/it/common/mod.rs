@@ -102,7 +102,8 @@ fn processes() -> Vec<u32> {
 
 /// Control groups that a run of the process `pid` made.
 pub fn control_groups_of(pid: u32) -> Vec<PathBuf> {
-    let prefix = format!("underlay-{pid}-");
+    // The name that a run gives its group, with what is no part of such a name replaced.
+    let prefix = format!("underlay_underlay_{pid}_");
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(folder) = folders.pop() {
