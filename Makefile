@@ -26,13 +26,12 @@ demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA desig
 	$(CARGO) build --profile demo --locked --bin underlay
 	$(SUDO) target/demo/underlay run quickstart
 
-# The database's integration tests share loaded servers within a process: one process runs them.
 test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --doc
-	$(NEXTEST) --workspace --lib --bins --tests -E 'not (package(underlay-database) & kind(test))'
-	$(SUDO) env PATH="$(TOOLS):$$PATH" scripts/run-in-one-process.sh underlay-database::it crates/database
+	$(NEXTEST) --workspace --lib --bins --tests --no-run
+	$(AS_ROOT) PATH="$(TOOLS):$$PATH" CARGO="$(CARGO)" SUDO="$(SUDO)" scripts/run-tests.sh
 
 test-%: ## The tests of one crate, e.g. make test-model.
 	scripts/setup.sh test
