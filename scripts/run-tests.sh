@@ -18,7 +18,7 @@ in_one_process=
 trap '[ -z "$in_one_process" ] || kill "$in_one_process" 2>/dev/null || true; rm -f "$output"' EXIT
 
 # shellcheck disable=SC2086
-(cd crates/database && exec ${SUDO:-env} PATH="$PATH" "$binary" --test-threads 1) >"$output" 2>&1 &
+(cd crates/database && exec ${SUDO:-env} PATH="$PATH" "$binary") >"$output" 2>&1 &
 in_one_process=$!
 failed=0
 "$cargo" nextest run "${of_all[@]}" --no-fail-fast -E "not binary_id($shared)" || failed=$?
