@@ -9,7 +9,7 @@ RUNNER_VARIABLE := CARGO_TARGET_$(shell echo $(HOST_TRIPLE) | tr 'a-z-' 'A-Z_')_
 AS_ROOT := env $(if $(SUDO),$(RUNNER_VARIABLE)="sudo -E")
 # Where scripts/setup.sh puts programs that only the tests use.
 TOOLS := $(CURDIR)/target/tools/bin
-NEXTEST := $(AS_ROOT) PATH="$(TOOLS):$$PATH" $(CARGO) nextest run --locked --no-fail-fast
+NEXTEST := $(AS_ROOT) PATH="$(TOOLS):$$PATH" $(CARGO) nextest run --locked
 
 # Fixed when given: make soak SEED=7 MINUTES=60
 SEED ?= $(shell date +%s)
