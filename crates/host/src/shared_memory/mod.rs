@@ -127,7 +127,7 @@ pub(crate) fn remove_postgresql(device: u64, inode: u64, owner: u32) -> Result<R
         let Some(facts) = system_v_facts(id).filter(|facts| facts.owner == owner) else { continue };
         let header = (facts.users == 0).then(|| beginning(id, facts.bytes)).flatten();
         let Some(server) = header.and_then(|header| postgresql::server(&header)) else { continue };
-        if (server.device, server.inode) != (device, inode) || process_exists(server.creator) {
+        if (server.device, server.inode) != (device, inode) || is_running(server.creator) {
             continue;
         }
         // The segment that leads to the others goes last: whoever is interrupted finds them again.
@@ -171,8 +171,13 @@ fn beginning(id: i32, bytes: u64) -> Option<[u8; postgresql::SERVER_BYTES]> {
     Some(header)
 }
 
-fn process_exists(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+/// Whether a process has not ended. One that was killed stays in the process table until its parent, perhaps a busy `init`,
+/// has taken note; it uses nothing any more.
+fn is_running(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // proc(5): the state follows the name, which may itself have parentheses.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, Some('Z' | 'X'))
 }
 
 /// Removes those segments that no process maps any more.
@@ -354,9 +359,49 @@ fn remove_system_v(id: i32, owner: u32, created_seconds: i64) -> Result<Attempt,
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
     use std::path::PathBuf;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
 
-    use super::Entry;
+    use super::{Entry, is_running, postgresql, remove_postgresql, system_v_facts};
+    use crate::teardown::Removal;
+
+    /// A System V segment of ours with this beginning; its identifier.
+    fn segment(beginning: &[u8; postgresql::SERVER_BYTES]) -> i32 {
+        // SAFETY: a new segment of that size is attached at an address of the kernel's choice, filled to its end, and
+        // detached; nothing refers to it then.
+        unsafe {
+            let id = libc::shmget(libc::IPC_PRIVATE, beginning.len(), libc::IPC_CREAT | 0o600);
+            assert!(id >= 0, "{}", std::io::Error::last_os_error());
+            let address = libc::shmat(id, std::ptr::null(), 0);
+            assert_ne!(address.addr(), usize::MAX, "{}", std::io::Error::last_os_error());
+            std::ptr::copy_nonoverlapping(beginning.as_ptr(), address.cast(), beginning.len());
+            libc::shmdt(address);
+            id
+        }
+    }
+
+    #[test]
+    fn memory_of_a_killed_server_is_removed_although_nobody_took_note_of_its_end() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let facts = folder.path().metadata().expect("its facts");
+        let mut server = Command::new("sleep").arg("60").spawn().expect("a process");
+        let id = segment(&postgresql::beginning(server.id(), facts.dev(), facts.ino()));
+        let owner = system_v_facts(id).expect("it is there").owner;
+        let remove = || remove_postgresql(facts.dev(), facts.ino(), owner).expect("looked");
+        assert_eq!(remove(), Removal::WasGone, "its creator may be about to use it");
+        server.kill().expect("killed");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while is_running(server.id()) {
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let removed = remove();
+        server.wait().expect("ended");
+        assert_eq!(removed, Removal::Removed);
+        assert!(system_v_facts(id).is_none());
+    }
 
     #[test]
     fn reads_memory_maps() {

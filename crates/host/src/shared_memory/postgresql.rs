@@ -70,6 +70,17 @@ pub(crate) fn server(beginning: &[u8; SERVER_BYTES]) -> Option<ServerMemory> {
     })
 }
 
+/// What a server writes at the beginning of its System V segment before it has a control segment.
+#[cfg(test)]
+pub(crate) fn beginning(creator: u32, device: u64, inode: u64) -> [u8; SERVER_BYTES] {
+    let mut bytes = [0; SERVER_BYTES];
+    bytes[..4].copy_from_slice(&SERVER_MAGIC.to_ne_bytes());
+    bytes[4..8].copy_from_slice(&creator.to_ne_bytes());
+    bytes[40..48].copy_from_slice(&device.to_ne_bytes());
+    bytes[48..].copy_from_slice(&inode.to_ne_bytes());
+    bytes
+}
+
 /// The name of the POSIX segment of this number.
 pub(crate) fn file_name(number: u32) -> String {
     format!("{NAME_PREFIX}{number}")
