@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use underlay_host::{Cgroup, HostError, Process, ProcessExit, ProcessSpec, Signal, Teardown};
 
 use crate::managed::{
-    Liveness, LogCause, LogTail, Reader, ServerError, ServerSpec, block_on, free_port, is_ours,
-    is_recovering, make_runtime_dir, make_socket_dir, password_file, read_since, require_reachable,
-    write_private,
+    Liveness, LogCause, LogTail, Reader, RestoredCopy, ServerError, ServerSpec, Tools, block_on,
+    clear, free_port, is_ours, is_recovering, make_runtime_dir, make_socket_dir, password_file,
+    read_since, require_reachable, write_private,
 };
-use crate::target::Secret;
+use crate::target::{Secret, Target};
 
 /// Recovery of a crash on a slow volume takes minutes.
 const START_LIMIT: Duration = Duration::from_secs(600);
@@ -254,6 +254,28 @@ impl<I> Instance<I> {
         }
         // A server that died leaves its process object and perhaps children.
         self.kill()
+    }
+
+    /// What takes and restores its backups, for a thread of its own; `target` is how a backup connects.
+    pub fn backup_tools(&self, target: Target) -> Tools<I>
+    where
+        I: Clone,
+    {
+        Tools { teardown: self.teardown.clone(), spec: self.spec.clone(), target }
+    }
+
+    /// Removes the stopped database; where one over a restored copy of it belongs, and what it is made from.
+    pub fn give_way_to(
+        &mut self,
+        copy: &RestoredCopy,
+    ) -> Result<(Teardown, ServerSpec<I>), ServerError>
+    where
+        I: Clone,
+    {
+        self.require_stopped("take over a restored copy")?;
+        clear(&self.spec.data, &self.spec.wal)?;
+        let (data, wal) = (copy.data.clone(), copy.wal.clone());
+        Ok((self.teardown.clone(), ServerSpec { data, wal, ..self.spec.clone() }))
     }
 
     /// The stack that it is on.

@@ -11,7 +11,7 @@ use underlay_host::{ProcessExit, Resource, Signal, Teardown};
 
 use crate::managed::{
     Instance, Listen, Liveness, LogTail, RestoredCopy, ServerError, SettingInForce, StartReport,
-    StopMode, Tools, clear, random_password,
+    StopMode, Tools, random_password,
 };
 use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::install::Install;
@@ -192,20 +192,13 @@ impl Server {
 
     /// What takes and restores its backups, for a thread of its own.
     pub(crate) fn backup_tools(&self) -> Tools<Install> {
-        Tools {
-            teardown: self.instance.teardown().clone(),
-            spec: self.spec().clone(),
-            target: self.target(),
-        }
+        self.instance.backup_tools(self.target())
     }
 
     /// Removes the stopped database and takes over a restored copy of it in its place.
     pub(crate) fn adopt(&mut self, copy: &RestoredCopy) -> Result<(), ServerError> {
-        self.require_stopped("take over a restored copy")?;
-        clear(&self.spec().data, &self.spec().wal)?;
-        let (data, wal) = (copy.data.clone(), copy.wal.clone());
-        let spec = ServerSpec { data, wal, ..self.spec().clone() };
-        *self = Server::open(&self.instance.teardown().clone(), spec)?;
+        let (teardown, spec) = self.instance.give_way_to(copy)?;
+        *self = Server::open(&teardown, spec)?;
         Ok(())
     }
 
