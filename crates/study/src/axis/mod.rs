@@ -29,31 +29,44 @@ use crate::section::Table;
 use change::{Change, changed};
 
 /// What no axis can vary, and why; with what to do instead.
-const FIXED: [(&str, &str, &str); 16] = [
-    ("name", "it names the whole study", "vary a key of engine, workload, volumes or design"),
-    ("title", "it names the whole study", "vary a key of engine, workload, volumes or design"),
+const FIXED: [(&[&str], &str, &str); 9] = [
     (
-        "question",
+        &["name", "title"],
+        "it names the whole study",
+        "vary a key of engine, workload, volumes or design",
+    ),
+    (
+        &["question"],
         "it is what the whole study asks",
         "vary a key of engine, workload, volumes or design",
     ),
-    ("seed", "all variants see the same data and transactions", "use --seed and two records"),
-    ("axis", "axes are what is varied", "write another [[axis]]"),
-    ("published", "it says what others found", "write a [[published]] with `at`"),
-    ("engine.kind", "a study has one engine", "compare engines with two studies of the same seed"),
-    ("procedure.users", "users are an axis already", "write all numbers into procedure.users"),
-    ("procedure.repeats", "all variants are repeated alike", "remove it here"),
-    ("procedure.repeats-at-most", "all variants are repeated alike", "remove it here"),
-    ("procedure.order", "it orders the runs of all variants", "remove it here"),
+    (&["seed"], "all variants see the same data and transactions", "use --seed and two records"),
+    (&["axis"], "axes are what is varied", "write another [[axis]]"),
+    (&["published"], "it says what others found", "write a [[published]] with `at`"),
     (
-        "procedure.time-dilation",
+        &["engine.kind"],
+        "a study has one engine",
+        "compare engines with two studies of the same seed",
+    ),
+    (&["procedure.users"], "users are an axis already", "write all numbers into procedure.users"),
+    (
+        &["procedure.time-dilation"],
         "all variants run in the same time",
         "use --time-dilation and two records",
     ),
-    ("procedure.search", "all variants are measured alike", "set it in [procedure]"),
-    ("procedure.causal-check", "all variants are measured alike", "set it in [procedure]"),
-    ("procedure.what-if", "all variants are measured alike", "set it in [procedure]"),
-    ("procedure.null-twin", "all variants are measured alike", "set it in [procedure]"),
+    (
+        &[
+            "procedure.repeats",
+            "procedure.repeats-at-most",
+            "procedure.order",
+            "procedure.search",
+            "procedure.causal-check",
+            "procedure.what-if",
+            "procedure.null-twin",
+        ],
+        "all variants are measured alike, in one order",
+        "set it in [procedure]",
+    ),
 ];
 
 /// Keys of designs and of other named tables that name or describe them.
@@ -386,9 +399,10 @@ fn named_points(
 /// Reports a key that no axis can set.
 fn can_vary(change: &Change, report: &mut Report) -> bool {
     let path = change.path.as_str();
-    let fixed = FIXED.iter().find(|(fixed, _, _)| {
+    let is_below = |fixed: &&str| {
         path.strip_prefix(fixed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    });
+    };
+    let fixed = FIXED.iter().find(|(keys, _, _)| keys.iter().any(is_below));
     let last = path.rsplit('.').next().unwrap_or(path);
     let (reason, help) = match fixed {
         Some((_, reason, help)) => (reason.to_string(), help.to_string()),
