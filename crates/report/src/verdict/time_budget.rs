@@ -8,7 +8,8 @@
 //!    The states of threads tell; of a server elsewhere the scheduler's counters, for idle sessions alone.
 //! 2. A session that waits for the writer of the log, the reader of a page or the holder of a lock or latch is where
 //!    that one is, if that one runs or could.
-//! 3. Waits for I/O that exceed what the modelled devices took are this host's.
+//! 3. Waits for I/O that exceed what the modelled devices took are this host's. What they exceed all requests by is
+//!    data writes' while those never cease: the kernel lets readers and writers wait until it has written pages back.
 //! 4. What the log's requests waited for data writes of the same modelled device is named so.
 //! 5. What the network of a remote client held up is the network's, not the client's.
 //! 6. While the load generator is stopped by a CPU limit, nothing but that limit counts.
@@ -24,6 +25,8 @@ use crate::observed::{CpuFacts, DriverFacts, IoFacts, WaitSummary};
 pub(crate) const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 /// Name of the load generator's process tree.
 pub(crate) const DRIVER: &str = "driver";
+/// Data writes in progress on average from which on the device is taken to have no time without any.
+const NEVER_CEASE: f64 = 1.0;
 /// Sessions that wait this many times as long as all requests took wait for something else as well; below it may be
 /// chance.
 const CLEARLY_MORE: f64 = 1.25;
@@ -305,9 +308,10 @@ fn take_out_host(
         (TimeClass::DataRead, IoClass::Read),
         (TimeClass::DataWrite, IoClass::DataWrite),
     ];
+    let writes = io.get(&IoClass::DataWrite).map_or(0.0, |time| time.modelled);
     for (class, io_class) in classes {
         let Some(time) = io.get(&io_class) else { continue };
-        let all = sessions.get(&class).copied().unwrap_or(0.0);
+        let mut all = sessions.get(&class).copied().unwrap_or(0.0);
         let mut own = all - waiting.get(&class).copied().unwrap_or(0.0);
         if io_class == IoClass::Log {
             // Both engines write and flush the log one session at a time: more than one wait for that one.
@@ -316,6 +320,11 @@ fn take_out_host(
         let mut storage = if time.actual > 0.0 { time.modelled / time.actual } else { 0.0 };
         // What sessions wait beyond the time of all requests, the file system's work for instance. Of data writes the
         // requests are those of processes that no session waits for.
+        if io_class == IoClass::Read && writes >= NEVER_CEASE && own > CLEARLY_MORE * time.actual {
+            let beyond = own - time.actual;
+            move_part(sessions, class, TimeClass::DataWrite, beyond);
+            (all, own) = (all - beyond, time.actual);
+        }
         if io_class != IoClass::DataWrite && own > CLEARLY_MORE * time.actual {
             storage = storage.min(time.modelled / own);
         }
@@ -442,6 +451,28 @@ mod tests {
         near(found.of_class(TimeClass::Log), 5.0 * 0.4 * 0.75);
         near(found.of_class(TimeClass::LogBehindData), 5.0 * 0.4 * 0.25);
         near(found.of_class(TimeClass::DataRead), 2.0);
+    }
+
+    #[test]
+    fn readers_that_wait_for_room_wait_for_data_writes_that_never_cease() {
+        let mut seen = waits(&[(TimeClass::DataRead, 2.6), (TimeClass::DataWrite, 0.8)]);
+        seen.awake = Some(BTreeMap::new());
+        let cpu = CpuFacts { sessions_on_cpu: Some(0.0), ..CpuFacts::default() };
+        let time = |modelled, actual| IoFacts { per_second: 500.0, modelled, actual };
+        let of_device = |writes| {
+            let writes = time(writes, writes);
+            let io = Io::from([(IoClass::Read, time(0.3, 0.6)), (IoClass::DataWrite, writes)]);
+            of(&seen, &cpu, &quiet_driver(), (&io, None), 4)
+        };
+        let busy = of_device(15.0);
+        near(busy.of_class(TimeClass::DataWrite), 0.8 + 2.0);
+        near(busy.of_class(TimeClass::DataRead), 0.3);
+        near(busy.of_class(TimeClass::HostIo), 0.3);
+        // A device with time to spare holds nobody up so long.
+        let idle = of_device(0.2);
+        near(idle.of_class(TimeClass::DataWrite), 0.8);
+        near(idle.of_class(TimeClass::DataRead), 0.3);
+        near(idle.of_class(TimeClass::HostIo), 2.3);
     }
 
     #[test]
