@@ -1,7 +1,4 @@
 //! The induced bottlenecks, each as a study of one design in which one thing is scarce.
-//!
-//! Not among them: a connection pool, because a study has no `connections` (only `underlay drive` has, which makes no causal
-//! check).
 
 /// One bottleneck.
 pub struct Induced {
@@ -14,6 +11,8 @@ pub struct Induced {
     pub generator_share: Option<f64>,
     warehouses: u32,
     users: u32,
+    /// Connections that the users share.
+    connections: Option<u32>,
     mode: &'static str,
     /// Memory of the server, page cache included.
     memory: &'static str,
@@ -56,6 +55,7 @@ fn usual(name: &'static str, expected: &'static [&'static str]) -> Induced {
         generator_share: None,
         warehouses: 2,
         users: 4,
+        connections: None,
         mode: "procedures",
         memory: "1GiB",
         cache: "512MB",
@@ -124,17 +124,22 @@ pub fn all(engine: &str) -> Vec<Induced> {
             ..usual("lock-on-one-warehouse", &["lock", "log"])
         },
         Induced {
-            generator_share: Some(0.06),
+            generator_share: Some(0.04),
             design: devices(INSTANT, INSTANT),
             ..usual("client-cpu", &["client", "load-generator"])
         },
+        Induced { users: 16, connections: Some(2), ..usual("connection-pool", &["connections"]) },
         Induced { design: cluster("3ms"), ..usual("network-latency", &["network"]) },
         Induced {
             log_size: "64MB",
             design: shared("profile = \"5200eco-1920\", overrides = { divisor = 8 }"),
             ..usual("checkpoint-storms", &["log", "data-write"])
         },
-        short_of_memory(usual("memory-pressure", &["data-read"])),
+        // With all of its data in memory the same server is limited by its processors.
+        short_of_memory(Induced {
+            design: devices("profile = \"5200eco-1920\", overrides = { divisor = 8 }", ORDINARY),
+            ..usual("memory-pressure", &["data-read"])
+        }),
     ]
 }
 
@@ -154,9 +159,12 @@ impl Induced {
         };
         let cpus =
             self.cpus.map_or(String::new(), |cpus| format!("\n[design.engine]\ncpus = {cpus}\n"));
+        let client = self.connections.map_or(String::new(), |connections| {
+            format!("[client]\nconnections = {connections}\n\n")
+        });
         format!(
             "name = \"confusion-{name}\"\nquestion = \"Is {name} named?\"\nseed = {seed}\n\n\
-             [engine]\nkind = \"{engine}\"\nmemory-limit = \"{memory}\"\n\n[engine.settings]\n{settings}\n\
+             [engine]\nkind = \"{engine}\"\nmemory-limit = \"{memory}\"\n\n[engine.settings]\n{settings}\n{client}\
              [volumes.data]\ncapacity = \"2GiB\"\n\n[volumes.wal]\ncapacity = \"2GiB\"\n\n\
              [volumes.backup]\ncapacity = \"256MiB\"\n\n[[design]]\nname = \"{name}\"\n\n{design}{cpus}\n\
              [workload.tpcc]\nwarehouses = {warehouses}\nmode = \"{mode}\"\n\n\
@@ -181,7 +189,7 @@ mod tests {
     fn every_induced_bottleneck_is_a_study_of_its_own() {
         for engine in ["postgresql", "mariadb"] {
             let induced = all(engine);
-            assert!(induced.len() >= 12);
+            assert!(induced.len() >= 13);
             let mut names: Vec<&str> = induced.iter().map(|it| it.name).collect();
             names.dedup();
             assert_eq!(names.len(), induced.len());
