@@ -77,6 +77,8 @@ words! {
         Cpu = "cpu",
         /// The processor time that the load generator needs per transaction.
         Client = "client",
+        /// The connections that users share.
+        Connections = "connections",
     }
 }
 

@@ -17,7 +17,7 @@ use crate::arrivals::Share;
 use crate::cpu_debt::CpuDebt;
 use crate::error::DriveError;
 use crate::outage::{Outage, OutageTracker};
-use crate::spec::{DriveSpec, Pacing, check_rate};
+use crate::spec::{DriveSpec, Handicap, Pacing, check_rate};
 use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{DriveTick, ThreadLoad};
@@ -142,10 +142,9 @@ impl<B: RunAccounting> Driver<B> {
         Ok(())
     }
 
-    /// Lets each transaction cost the load generator `factor` times the processor time, by using it up: what a slower processor,
-    /// or a more expensive client, would need. 1 is as it is; below that nothing can be done.
-    pub fn set_cpu_factor(&self, factor: f64) {
-        self.tell_all(|| Command::SetCpuFactor(factor.max(1.0)));
+    /// Makes what the load generator itself contributes to a transaction slower, or as fast as it is again.
+    pub fn set_handicap(&self, handicap: Handicap) {
+        self.tell_all(|| Command::SetHandicap(handicap));
     }
 
     /// Changes how the types of transactions are chosen. What a user has drawn already stays.

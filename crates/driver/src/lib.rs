@@ -65,7 +65,7 @@ pub use outage::Outage;
 pub use process::{DriverProcess, LostDriver};
 pub use rate_search::{Found, Purpose, RateSearch, SearchSpec, Step, StepTaken};
 pub use saturation::{Saturation, SaturationVerdict};
-pub use spec::{DriveSpec, Pacing};
+pub use spec::{DriveSpec, Handicap, Pacing};
 pub use summary::{Delivery, DeliveryVerdict, DriveSummary};
 pub use tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
 pub use underlay_database::session::{Commits, Connector, Session};

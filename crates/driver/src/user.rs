@@ -204,7 +204,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
             self.lose(transaction, Loss::Abandoned);
             return C::Workload::tell(&mut self.source, transaction, None);
         }
-        let first_attempt = self.now;
+        let connection_since = self.now;
         let mut contention = 0;
         let ended = loop {
             match self.attempt(transaction).await {
@@ -223,7 +223,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
                 let times = Times {
                     intended,
                     taken,
-                    first_attempt,
+                    first_attempt: connection_since,
                     last_attempt: self.attempt_began,
                     completed: self.now,
                 };
@@ -235,7 +235,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
                 C::Workload::tell(&mut self.source, transaction, None);
             }
         }
-        self.give_back_connection();
+        self.give_back_connection(connection_since).await;
     }
 
     /// One attempt, opening a session first if there is none.
@@ -390,10 +390,20 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         true
     }
 
-    fn give_back_connection(&mut self) {
-        let Some(pool) = &self.worker.pool else { return };
+    /// Under a handicap it is kept unused for a while first.
+    async fn give_back_connection(&mut self, since: Nanos) {
+        let worker = self.worker;
+        let Some(pool) = &worker.pool else { return };
+        let surcharge = worker.connection_surcharge.get();
+        if surcharge > 0.0 {
+            let due = self.now + Nanos(((self.now - since).0 as f64 * surcharge) as u64);
+            worker.timers.set(due, Token::User(self.index));
+            let over = || worker.timers.reached(due) || !worker.is_running();
+            self.slot.until(|| over().then_some(())).await;
+            self.read_clock();
+        }
         self.worker.idle_sessions.borrow_mut().extend(self.session.take());
-        pool.release(&self.worker.slots);
+        pool.release(&worker.slots);
     }
 
     fn drop_session(&mut self) {

@@ -19,7 +19,7 @@ use crate::cpu_cost::{CpuCost, thread_cpu_ns};
 use crate::cpu_debt::{OwnDebt, PacedSession};
 use crate::permits::Permits;
 use crate::slot::{Doing, Slot};
-use crate::spec::{DriveSpec, Pacing};
+use crate::spec::{DriveSpec, Handicap, Pacing};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{ThreadLoad, Users};
 use crate::timers::{Timers, Token};
@@ -48,8 +48,8 @@ pub(crate) enum Command {
     SetRate { rate_per_second: f64, ramp: Nanos, at: Nanos },
     /// Types of transactions shall be chosen so from now on.
     SetMix(Mix),
-    /// Each transaction shall cost so many times the processor time.
-    SetCpuFactor(f64),
+    /// Transactions shall take this much more of the load generator.
+    SetHandicap(Handicap),
     /// Hand over the counts.
     Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
     /// Finish what is in progress within the grace.
@@ -94,6 +94,8 @@ pub(crate) struct Worker<C: Connector> {
     /// Connections of the pool, where users share them, and the idle ones among them.
     pub(crate) pool: Option<Permits>,
     pub(crate) idle_sessions: RefCell<Vec<PacedSession<C::Session>>>,
+    /// How much longer a shared connection is kept than it is needed, as a share of that time.
+    pub(crate) connection_surcharge: Cell<f64>,
     pub(crate) connecting: Permits,
     pub(crate) stage: Cell<Stage>,
     pub(crate) counts: RefCell<ThreadTick>,
@@ -134,6 +136,7 @@ impl<C: Connector> Worker<C> {
             backlog: Backlog::new(queue_limit as usize),
             pool: pool.map(|connections| Permits::new(share_of(connections, share))),
             idle_sessions: RefCell::default(),
+            connection_surcharge: Cell::new(0.0),
             connecting: Permits::new(share_of(CONNECTING_MAX, share).max(1)),
             stage: Cell::new(Stage::Running),
             counts: RefCell::new(ThreadTick::new(types)),
@@ -377,7 +380,10 @@ fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
         Command::SetRate { rate_per_second, ramp, at } => {
             worker.set_rate(rate_per_second, ramp, at)
         }
-        Command::SetCpuFactor(factor) => worker.cpu_cost.set_factor(factor),
+        Command::SetHandicap(handicap) => {
+            worker.cpu_cost.set_factor(handicap.cpu.max(1.0));
+            worker.connection_surcharge.set(handicap.connections.max(1.0) - 1.0);
+        }
         Command::SetMix(mix) => *worker.mix.borrow_mut() = mix,
         // Who asked may have lost patience; the counts are then lost with the driver.
         Command::Tick(reply) => drop(reply.send((worker.share.index, worker.take_tick()))),

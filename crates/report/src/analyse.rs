@@ -176,7 +176,9 @@ fn causal_checks(digest: &Digest, bottlenecks: &[Bottleneck]) -> Vec<CausalCheck
     let beside = |facts: &CausalFacts| {
         let at = (facts.design, facts.users);
         let observed = bottlenecks.iter().find(|it| (it.design, it.users) == at);
-        causal::judge(facts, observed)
+        let plan = PlanView::new(&digest.manifest.plan);
+        let one_device = plan.device_of_log_and_data(facts.design).is_some();
+        causal::judge(facts, observed, one_device)
     };
     digest.causal.iter().map(beside).collect()
 }

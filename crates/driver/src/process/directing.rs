@@ -11,6 +11,7 @@ use underlay_workload::transactional::{Mix, RunAccounting, Shape};
 
 use super::wire::{Answer, Command, mix_line};
 use crate::error::DriveError;
+use crate::spec::Handicap;
 use crate::summary::DriveSummary;
 use crate::tick::DriveTick;
 
@@ -83,9 +84,10 @@ impl<B: RunAccounting> DriverProcess<B> {
         self.order(&Command::SetRate { rate_per_second, ramp_ns: ramp.0 })
     }
 
-    /// As [`Driver::set_cpu_factor`](crate::Driver::set_cpu_factor).
-    pub fn set_cpu_factor(&self, factor: f64) {
-        let _ = self.end().ask(&Command::SetCpuFactor(factor));
+    /// As [`Driver::set_handicap`](crate::Driver::set_handicap).
+    pub fn set_handicap(&self, handicap: Handicap) {
+        let Handicap { cpu, connections } = handicap;
+        let _ = self.end().ask(&Command::SetHandicap { cpu, connections });
     }
 
     /// As [`Driver::set_mix`](crate::Driver::set_mix).

@@ -28,7 +28,10 @@ pub(super) enum Command {
     },
     /// None: as the workload prescribes.
     SetMix(Option<Vec<u32>>),
-    SetCpuFactor(f64),
+    SetHandicap {
+        cpu: f64,
+        connections: f64,
+    },
     Tick,
     /// The last command.
     Stop,

@@ -22,7 +22,7 @@ use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccAccounting};
 
 use self::fake_database::FakeDatabase;
 use crate::arrivals::Share;
-use crate::spec::DriveSpec;
+use crate::spec::{DriveSpec, Handicap};
 use crate::thread_tick::ThreadTick;
 use crate::tick::TypeTick;
 use crate::timers::{Alarm, Clock, Timers};
@@ -41,6 +41,10 @@ struct Stage {
 impl Stage {
     fn set_users(&self, users: u32) {
         let _ = self.commands.send(Command::SetUsers { users, at: self.clock.now() });
+    }
+
+    fn set_handicap(&self, handicap: Handicap) {
+        let _ = self.commands.send(Command::SetHandicap(handicap));
     }
 
     async fn wait_until(&self, at: Nanos) {

@@ -13,7 +13,7 @@ pub struct Bottleneck {
     /// Virtual users.
     pub users: u32,
     /// What limits: a [`TimeClass`] word, or `load-generator`, `offered-load`, `network`,
-    /// `cpu-starved`, `mixed`, `inconclusive`. `cpu` includes `run-queue`.
+    /// `connections`, `cpu-starved`, `mixed`, `inconclusive`. `cpu` includes `run-queue`.
     pub class: String,
     /// The same in words, with the numbers.
     pub sentence: String,

@@ -15,17 +15,23 @@ use crate::wording::{amount, list};
 const NOTICEABLE: f64 = 0.1;
 /// Limit of the corrected p value.
 const CERTAIN: f64 = 0.05;
+/// Throughput that follows one resource so much, by its interval, leaves the smaller part to what is apart from it.
+const MOST: f64 = 0.5;
 /// Two effects are nearly the same within this share of the larger one.
 const NEARLY: f64 = 0.25;
 /// What is asked of a faster resource: 20 %.
 const FASTER: f64 = 1.0 / 1.2;
 
-/// Judges one check beside what was observed at its rung.
-pub(crate) fn judge(facts: &CausalFacts, observed: Option<&Bottleneck>) -> CausalCheck {
+/// Judges one check beside what was observed at its rung. `one_device`: log and data lie on the same one.
+pub(crate) fn judge(
+    facts: &CausalFacts,
+    observed: Option<&Bottleneck>,
+    one_device: bool,
+) -> CausalCheck {
     let factor = facts.periods.iter().map(|period| period.factor).fold(1.0, f64::max);
     let resources = sensitivities(facts, factor);
     let (class, tied) = leading(&resources);
-    let agreement = agreement(observed, class.as_deref(), &tied, &resources);
+    let agreement = agreement((observed, one_device), class.as_deref(), &tied, &resources);
     let seconds: Vec<f64> = facts.periods.iter().map(|period| period.seconds).collect();
     CausalCheck {
         design: facts.design,
@@ -126,6 +132,12 @@ fn leading(resources: &[Sensitivity]) -> (Option<String>, Vec<String>) {
         // I/O of a cluster contains its network: slowing the I/O slows that too.
         names.retain(|name| name == network || !of_storage(name));
     }
+    let connections = Resource::Connections.as_str();
+    if names.iter().any(|name| name == connections) {
+        // Whatever a transaction takes, it keeps its connection for: slowing that slows the use of connections too. If
+        // something else were exhausted, throughput would not follow them.
+        names.retain(|name| name == connections);
+    }
     (Some(names.remove(0)), names)
 }
 
@@ -134,23 +146,30 @@ fn of_storage(resource: &str) -> bool {
 }
 
 /// What was observed, as resources that can be changed; `None` = nothing single was observed.
-fn observed_resources(observed: &Bottleneck) -> Option<Vec<Resource>> {
+fn observed_resources(observed: &Bottleneck, one_device: bool) -> Option<Vec<Resource>> {
     let of_holders = || {
         let holder = observed.lock_holders.first()?;
         of_time(holder.class).map(|resource| vec![resource])
     };
     match &*observed.class {
         "mixed" | "inconclusive" => None,
-        "log" => Some(vec![Resource::Log]),
-        "log-behind-data" => Some(vec![Resource::Log, Resource::DataWrite]),
+        // On a device of its own the log waits for itself.
+        "log" if !one_device => Some(vec![Resource::Log]),
+        "log" | "log-behind-data" => Some(vec![Resource::Log, Resource::DataWrite]),
         "data-read" => Some(vec![Resource::Read]),
         "data-write" => Some(vec![Resource::DataWrite]),
         "cpu" | "cpu-starved" | "cpu-limit" => Some(vec![Resource::Cpu]),
         "load-generator" => Some(vec![Resource::Client]),
+        "connections" => Some(vec![Resource::Connections]),
         // Who waits for a lock waits for what its holder does.
         "lock" => Some(of_holders().unwrap_or_default()),
         _ => Some(Vec::new()),
     }
+}
+
+/// Whether this time has nothing else in it. Who waits for a lock waits for all that its holder does.
+fn is_apart(class: &str) -> bool {
+    matches!(class, "network" | "host-io")
 }
 
 fn of_time(class: TimeClass) -> Option<Resource> {
@@ -166,18 +185,24 @@ fn of_time(class: TimeClass) -> Option<Resource> {
 }
 
 fn agreement(
-    observed: Option<&Bottleneck>,
+    (observed, one_device): (Option<&Bottleneck>, bool),
     class: Option<&str>,
     tied: &[String],
     resources: &[Sensitivity],
 ) -> Agreement {
-    let Some(wanted) = observed.and_then(observed_resources) else {
+    let wanted = observed.and_then(|observed| observed_resources(observed, one_device));
+    let Some(wanted) = wanted else {
         return Agreement::ByExperiment;
     };
     let was_changed =
         |resource: &Resource| resources.iter().any(|it| it.resource == resource.as_str());
     if !wanted.iter().any(was_changed) {
-        return Agreement::Observed;
+        let leads = resources.iter().find(|it| Some(it.resource.as_str()) == class);
+        let most = leads.is_some_and(|it| it.throughput.low > MOST);
+        return match observed {
+            Some(observed) if most && is_apart(&observed.class) => Agreement::ByExperiment,
+            _ => Agreement::Observed,
+        };
     }
     let named: Vec<&str> = class.into_iter().chain(tied.iter().map(String::as_str)).collect();
     let is_named = |resource: &Resource| {
@@ -222,6 +247,11 @@ fn sentence(
             format!("observed, not confirmed: sampling names {seen}, but {found}")
         }
         Agreement::Observed => format!("observed only: {seen} cannot be slowed here; {found}"),
+        Agreement::ByExperiment if observed.is_some_and(|it| is_apart(&it.class)) => {
+            format!(
+                "by experiment: {found}; {seen}, which sampling names and which cannot be slowed here, is the smaller part"
+            )
+        }
         Agreement::ByExperiment => format!("by experiment: {found}"),
     }
 }
@@ -235,17 +265,25 @@ pub(crate) fn title(resource: &str) -> &'static str {
         Some(Resource::Network) => "cluster network",
         Some(Resource::Cpu) => "server CPU",
         Some(Resource::Client) => "load generator CPU",
+        Some(Resource::Connections) => "use of shared connections",
         None => "resource",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
-    use crate::analysis::{Agreement, Bottleneck, BudgetPart, Confidence, LimitMode, TimeClass};
+    use super::judge as judge_beside;
+    use crate::analysis::{
+        Agreement, Bottleneck, BudgetPart, CausalCheck, Confidence, LimitMode, TimeClass,
+    };
     use crate::observed::{CausalFacts, CausalPeriod};
     use crate::synthetic_series::{normal, stream};
     use underlay_core::Resource;
+
+    /// Log and data have devices of their own.
+    fn judge(facts: &CausalFacts, observed: Option<&Bottleneck>) -> CausalCheck {
+        judge_beside(facts, observed, false)
+    }
 
     const ALL: [Resource; 5] =
         [Resource::Log, Resource::Read, Resource::DataWrite, Resource::Cpu, Resource::Client];
@@ -318,7 +356,8 @@ mod tests {
             ("lock", Some(TimeClass::DataRead), Agreement::NotConfirmed),
             ("lock", None, Agreement::Observed),
             ("latch", None, Agreement::Observed),
-            ("network", None, Agreement::Observed),
+            ("network", None, Agreement::ByExperiment),
+            ("host-io", None, Agreement::ByExperiment),
             ("inconclusive", None, Agreement::ByExperiment),
             ("mixed", None, Agreement::ByExperiment),
         ];
@@ -334,6 +373,11 @@ mod tests {
         let found = judge(&log, Some(&observed("data-read", None)));
         assert!(found.sentence.starts_with("observed, not confirmed: sampling names data read"));
         assert_eq!(found.not_perturbed[0].resource, "network");
+
+        // Less than half of the time leaves room for it.
+        let third = facts(&with(&[(Resource::Log, 0.3)]), false);
+        let found = judge(&third, Some(&observed("network", None)));
+        assert_eq!(found.agreement, Agreement::Observed, "{}", found.sentence);
     }
 
     #[test]
@@ -356,6 +400,34 @@ mod tests {
         assert_eq!(
             (found.class.as_deref(), found.agreement),
             (Some("network"), Agreement::Confirmed)
+        );
+    }
+
+    #[test]
+    fn a_log_that_waits_behind_the_data_of_its_device_is_confirmed_by_the_data() {
+        let data = facts(&with(&[(Resource::DataWrite, 0.8)]), false);
+        let (seen, class) = (observed("log", None), Some("data-write"));
+        let apart = judge_beside(&data, Some(&seen), false);
+        assert_eq!((apart.agreement, apart.class.as_deref()), (Agreement::NotConfirmed, class));
+        let together = judge_beside(&data, Some(&seen), true);
+        assert_eq!((together.agreement, together.class.as_deref()), (Agreement::Confirmed, class));
+    }
+
+    #[test]
+    fn shared_connections_are_named_before_what_happens_on_them() {
+        let shares = [(Resource::Log, 0.7), (Resource::Cpu, 0.25), (Resource::Connections, 0.95)];
+        let found = judge(&facts(&shares, false), Some(&observed("connections", None)));
+        assert_eq!(
+            (found.class.as_deref(), found.agreement),
+            (Some("connections"), Agreement::Confirmed)
+        );
+        assert!(found.tied.is_empty(), "{found:?}");
+        // Connections that users queue for while something else is exhausted.
+        let shares = [(Resource::Cpu, 0.95), (Resource::Connections, 0.02), (Resource::Log, 0.02)];
+        let found = judge(&facts(&shares, false), Some(&observed("connections", None)));
+        assert_eq!(
+            (found.class.as_deref(), found.agreement),
+            (Some("cpu"), Agreement::NotConfirmed)
         );
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Situation {
     pub(crate) response_s: Option<f64>,
     /// Mean keying and think time, seconds.
     pub(crate) think_s: Option<f64>,
+    /// Share of the response time spent waiting for one of the connections that users share, if they do.
+    pub(crate) connection_wait_share: Option<f64>,
     pub(crate) error_share: f64,
     pub(crate) database_per_second: Option<f64>,
     /// What the client completed in the same span.
@@ -106,6 +108,10 @@ impl Situation {
             completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
             response_s: per_transaction(&|w| w.load.response_s),
             think_s: per_transaction(&|w| w.load.think_s),
+            connection_wait_share: pooled(&|w| {
+                let response_s = w.load.response_s.filter(|response| *response > 0.0)?;
+                Some(w.client.connection_wait_s? / response_s)
+            }),
             error_share: pooled(&|w| Some(w.load.error_share)).unwrap_or(0.0),
             database_per_second: pooled(&|w| w.load.database_per_second),
             alongside_per_second: pooled(&|w| w.load.alongside_per_second),

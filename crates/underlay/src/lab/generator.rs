@@ -1,7 +1,7 @@
 //! What loads the server in a run, as the ladder sees it: users that are driven, or a job that runs until it is done.
 
 use underlay_core::Nanos;
-use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Mix};
+use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Handicap, Mix};
 use underlay_workload::transactional::{RunAccounting, Shape};
 
 use crate::lab::abort::Abort;
@@ -19,8 +19,8 @@ pub trait LoadGenerator {
     fn set_rate(&self, rate_per_second: f64) -> Result<(), DriveError>;
     /// Changes the mix.
     fn set_mix(&self, mix: Mix) -> Result<(), DriveError>;
-    /// Lets each transaction cost it so many times the processor time; 1 = as it is.
-    fn set_cpu_factor(&self, factor: f64);
+    /// Makes what it contributes to a transaction slower.
+    fn set_handicap(&self, handicap: Handicap);
     /// Whether it is a job that is done.
     fn has_ended(&self) -> bool;
     /// The process that its threads are of.
@@ -101,10 +101,10 @@ impl<B: RunAccounting> LoadGenerator for UserLoad<B> {
         }
     }
 
-    fn set_cpu_factor(&self, factor: f64) {
+    fn set_handicap(&self, handicap: Handicap) {
         match self {
-            UserLoad::Threads(driver) => driver.set_cpu_factor(factor),
-            UserLoad::Process(local) => local.driver.set_cpu_factor(factor),
+            UserLoad::Threads(driver) => driver.set_handicap(handicap),
+            UserLoad::Process(local) => local.driver.set_handicap(handicap),
         }
     }
 

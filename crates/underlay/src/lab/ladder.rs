@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, Resource};
-use underlay_driver::DriveTick;
+use underlay_driver::{DriveTick, Handicap};
 use underlay_record::conventions::{CONNECTION_WAIT, DISPATCH_LAG, finding, histogram_scope};
 use underlay_record::{Interval, PhaseKind, Severity, TransactionTick};
 use underlay_study::{CoolDownPlan, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, Until};
@@ -235,9 +235,15 @@ impl Ladder<'_> {
 
     /// Changes one resource, or none, for a causal check.
     pub(super) fn change(&mut self, change: Option<(Resource, f64)>) -> Result<(), Abort> {
-        let of_client = change.filter(|(resource, _)| *resource == Resource::Client);
-        self.driver.set_cpu_factor(of_client.map_or(1.0, |(_, factor)| factor));
-        self.site.change(change.filter(|_| of_client.is_none()))
+        let handicap = match change {
+            Some((Resource::Client, factor)) => Some(Handicap { cpu: factor, ..Handicap::NONE }),
+            Some((Resource::Connections, factor)) => {
+                Some(Handicap { connections: factor, ..Handicap::NONE })
+            }
+            _ => None,
+        };
+        self.driver.set_handicap(handicap.unwrap_or(Handicap::NONE));
+        self.site.change(change.filter(|_| handicap.is_none()))
     }
 
     /// The same load once more where nothing delays the storage, at these numbers of users: what this host can do at most. The

@@ -1,7 +1,7 @@
 //! The verdict: what limits throughput at one rung.
 //!
-//! Rules in order (the first that applies decides): load generator, offered load, network, CPU, then the largest
-//! class of the time budget. Shares are of the sessions' time without think time. A verdict has at most
+//! Rules in order (the first that applies decides): load generator, offered load, network, CPU, shared connections, then the
+//! largest class of the time budget. Shares are of the sessions' time without think time. A verdict has at most
 //! medium confidence here, because only a perturbation of the storage could confirm it.
 
 mod classes;
@@ -17,7 +17,9 @@ use crate::wording::percent;
 
 pub(crate) use classes::class_title;
 
-use rules::{CPU_BUSY, DECIDES, NETWORK, Ruling, SATURATED, cpu_busy, inconclusive, rule, unmet};
+use rules::{
+    CPU_BUSY, DECIDES, NETWORK, QUEUED, Ruling, SATURATED, cpu_busy, inconclusive, rule, unmet,
+};
 use shares::Shares;
 
 /// Below this share a class decides with low confidence only.
@@ -78,6 +80,8 @@ fn confidence(ruling: &Ruling, gates: &[Gate]) -> Confidence {
     let soft = gates.iter().any(|gate| matches!(gate.state, GateState::Soft | GateState::Failed));
     match ruling.class {
         "inconclusive" => Confidence::None,
+        // What sessions wait for may be exhausted too: only a causal check tells whether more of them would do more.
+        "connections" => Confidence::Low,
         _ if soft || ruling.share < CONFIDENT => Confidence::Low,
         _ => Confidence::Medium,
     }
@@ -120,6 +124,10 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
         let outside = shares.client + shares.network + shares.driver + shares.driver_limit;
         add("network", format!("{} of the time is spent outside the server", percent(outside)));
     }
+    if let Some(share) = situation.connection_wait_share.filter(|share| *share < QUEUED) {
+        let reason = format!("{} of the response time is waiting for one", percent(share));
+        add("connections", reason);
+    }
     if let Some(busy) = cpu_busy(situation).filter(|_| !verdict.starts_with("cpu-")) {
         let time = percent(shares.cpu_candidate().2);
         if busy < CPU_BUSY {
@@ -159,6 +167,7 @@ mod tests {
             completed_per_second: 1000.0,
             response_s: Some(0.008),
             think_s: Some(0.0),
+            connection_wait_share: None,
             error_share: 0.0,
             database_per_second: Some(1000.0),
             alongside_per_second: Some(1000.0),
@@ -364,6 +373,28 @@ mod tests {
         assert_eq!(gate.state, GateState::Passed, "{gate:?}");
         assert!(gate.text.contains("4 shared connections"), "{}", gate.text);
         assert_eq!(found.closure, Some(1.0));
+    }
+
+    #[test]
+    fn users_who_queue_for_connections_are_told_so_with_low_confidence() {
+        let mut shared = situation(&[(TimeClass::Log, 1.6), (TimeClass::Cpu, 0.4)]);
+        (shared.sessions, shared.connection_wait_share) = (2.0, Some(0.75));
+        let found = judge(&shared, 0, 8);
+        assert_eq!((&*found.class, found.confidence), ("connections", Confidence::Low));
+        assert!(found.sentence.contains("75 % of the response time waiting for one of 2"));
+        // More sessions would only wait for processors.
+        let mut busy = shared.clone();
+        busy.budget = Some(TimeBudget {
+            sessions: [(TimeClass::Cpu, 1.2), (TimeClass::RunQueue, 0.8)].into(),
+            holders: Default::default(),
+        });
+        (busy.server_cores, busy.idle_share) = (Some(3.9), Some(0.02));
+        assert_eq!(class(&busy), "cpu");
+        // A short queue decides nothing, and is ruled out by its share.
+        shared.connection_wait_share = Some(0.1);
+        let found = judge(&shared, 0, 8);
+        assert_eq!(found.class, "log");
+        assert!(found.ruled_out.iter().any(|out| out.class == "connections"), "{found:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::classes::{class_title, title};
 use super::shares::Shares;
 use crate::plan_view::Pacing;
 use crate::verdict::situation::Situation;
-use crate::wording::percent;
+use crate::wording::{amount, percent};
 
 /// A thread of the generator busy for this share leaves no room.
 pub(super) const SATURATED: f64 = 0.9;
@@ -23,6 +23,8 @@ const CPU_PRESSURE: f64 = 0.4;
 pub(super) const DECIDES: f64 = 0.35;
 /// ... if it is this many times the second.
 const AHEAD: f64 = 1.5;
+/// Response time spent waiting for a shared connection that points at the number of connections.
+pub(super) const QUEUED: f64 = 0.5;
 /// Shares of the host that count as starved by others.
 const STARVED: f64 = 0.05;
 
@@ -42,6 +44,7 @@ pub(super) fn rule(situation: &Situation, shares: &Shares) -> Ruling {
         .or_else(|| network_rule(situation, shares))
         .or_else(|| cpu_rule(situation, shares))
         .or_else(|| interference_rule(situation))
+        .or_else(|| connections_rule(situation))
         .unwrap_or_else(|| largest_class_rule(situation, shares))
 }
 
@@ -114,6 +117,20 @@ fn network_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
             }
         ),
         share: outside,
+    })
+}
+
+/// Users queue for a connection, and the processors have room for more sessions.
+fn connections_rule(situation: &Situation) -> Option<Ruling> {
+    let share = situation.connection_wait_share.filter(|share| *share >= QUEUED)?;
+    Some(Ruling {
+        class: "connections",
+        sentence: format!(
+            "the number of connections: users spend {} of the response time waiting for one of {}",
+            percent(share),
+            amount(situation.sessions)
+        ),
+        share,
     })
 }
 

@@ -25,6 +25,8 @@ use schedule::{FASTER, Period, SLOWER, Schedule};
 pub struct CausalSpec {
     /// What the study asks for.
     pub plan: CausalPlan,
+    /// Connections that users share, if they do.
+    pub connections: Option<u32>,
     /// Decides the order of the resources.
     pub seed: RootSeed,
 }
@@ -61,6 +63,9 @@ impl Changeable {
 pub fn carry_out(ladder: &mut Ladder<'_>, spec: CausalSpec, users: u32) -> Result<(), Abort> {
     let mut changeable = ladder.site.changeable();
     changeable.push(Changeable::slower(Resource::Client));
+    if spec.connections.is_some_and(|connections| connections < users) {
+        changeable.push(Changeable::slower(Resource::Connections));
+    }
     let able = |faster: bool| -> Vec<Resource> {
         let able = changeable.iter().filter(|it| it.obstacle.is_none());
         able.filter(|it| it.can_be_faster || !faster).map(|it| it.resource).collect()
@@ -153,5 +158,6 @@ fn words(resource: Resource) -> &'static str {
         Resource::Network => "the cluster's network",
         Resource::Cpu => "the server's processors",
         Resource::Client => "the load generator",
+        Resource::Connections => "the use of shared connections",
     }
 }

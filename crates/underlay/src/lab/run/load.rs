@@ -171,7 +171,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     fn causal_check(&self) -> Option<CausalSpec> {
         let plan = self.bench.plan.procedure.causal.filter(|_| self.scheduled.repeat == 0)?;
         let seed = self.bench.plan.seed.child("causal-check", self.scheduled.design as u64);
-        Some(CausalSpec { plan, seed })
+        Some(CausalSpec { plan, connections: self.design.client.connections, seed })
     }
 
     /// Makes the load ready where the design's client works.
