@@ -1,4 +1,4 @@
-//! Writes the report of the invented analysis of the tests, for looking at and for the browser tests.
+//! Writes the report of the invented analysis of the tests, or with a file `atlas.html` its atlas, for looking at and for the browser tests.
 //!
 //! ```text
 //! cargo run -p underlay-report --example render_fixture -- FILE [SERIES BUCKETS RUNS]
@@ -22,7 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => return Err("usage: render_fixture FILE [SERIES BUCKETS RUNS]".into()),
     };
-    let page = underlay_report::html(&example::analysis(size))?;
+    let page = match file.ends_with("atlas.html") {
+        true => underlay_report::atlas_html(&example::atlas(size))?,
+        false => underlay_report::html(&example::analysis(size))?,
+    };
     fs::write(file, page)?;
     Ok(())
 }

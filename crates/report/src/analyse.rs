@@ -189,6 +189,8 @@ fn study(digest: &Digest) -> Study {
         name: manifest.study_name.clone(),
         title: manifest.title.clone(),
         question: manifest.question.clone(),
+        deviations: PlanView::new(&manifest.plan).deviations(),
+        scale: PlanView::new(&manifest.plan).scale(),
         evidence: digest.evidence(),
         seed: manifest.seed.0.to_string(),
         identity: manifest.identity.clone(),

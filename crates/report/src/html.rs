@@ -3,7 +3,7 @@
 //! ```text
 //! head    strict content security policy; style and script of the page (web/), allowed by their hashes
 //! body    the answer in plain HTML, for readers and browsers without script
-//!         the analysis as JSON, gzip, base64, in a script element that is data and never executed
+//!         the analysis (or the atlas) as JSON, gzip, base64, in a script element that is data and never executed
 //! ```
 //!
 //! The file makes no request of any kind and works from `file://`. Text of the record reaches the
@@ -24,7 +24,8 @@ use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::analysis::{Analysis, Estimate, EvidenceKind, Finding, FindingSeverity, Rung};
-use crate::wording::{amount, sentence_case};
+use crate::atlas::{Atlas, atlas_summary};
+use crate::wording::{amount, count, sentence_case};
 
 /// Script of the page, built from `web/src` by the build script of this crate.
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
@@ -45,8 +46,43 @@ pub struct HtmlError(#[from] serde_json::Error);
 /// # Errors
 /// When the analysis cannot be written as JSON, which no analysis made by this crate causes.
 pub fn html(analysis: &Analysis) -> Result<String, HtmlError> {
-    let data = packed(analysis)?;
-    let mut page = String::with_capacity(data.len() + SCRIPT.len() + STYLE.len() + 16_384);
+    let mut answer = String::with_capacity(16_384);
+    put_answer(&mut answer, analysis);
+    let head = (analysis.study.title.as_str(), analysis.verdict.headline.as_str());
+    document(head, &answer, ("analysis", analysis))
+}
+
+/// The atlas as one self-contained HTML file.
+///
+/// # Errors
+/// When it cannot be written as JSON, which no atlas made by this crate causes.
+pub fn atlas_html(atlas: &Atlas) -> Result<String, HtmlError> {
+    const TITLE: &str = "Published experiments and ours";
+    let mut answer = String::with_capacity(16_384);
+    put(
+        &mut answer,
+        format_args!(
+            "<div id=\"fallback\" class=\"columns\"><main>\n<section>\n<h1>{TITLE}</h1>\n\
+             <noscript><p class=\"muted\">The charts of this page need JavaScript.</p></noscript>\n\
+             <pre>{}</pre>\n</section>\n</main></div>\n",
+            escape(&atlas_summary(atlas, 100)),
+        ),
+    );
+    let experiments = count(atlas.experiments.len() as u64, "published experiment");
+    let description =
+        format!("{experiments}, with the ratios of this host beside the printed ones");
+    document((TITLE, &description), &answer, ("atlas", atlas))
+}
+
+/// A page: `answer` is what it says without script, `data` what the script draws, by the id of its element.
+fn document(
+    (title, description): (&str, &str),
+    answer: &str,
+    (id, data): (&str, &impl Serialize),
+) -> Result<String, HtmlError> {
+    let data = packed(data)?;
+    let mut page =
+        String::with_capacity(data.len() + SCRIPT.len() + STYLE.len() + answer.len() + 4096);
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str(
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -61,23 +97,20 @@ pub fn html(analysis: &Analysis) -> Result<String, HtmlError> {
             hash_source(STYLE),
         ),
     );
-    put(&mut page, format_args!("<title>{}</title>\n", escape(&analysis.study.title)));
+    put(&mut page, format_args!("<title>{}</title>\n", escape(title)));
     put(
         &mut page,
-        format_args!(
-            "<meta name=\"description\" content=\"{}\">\n",
-            escape(&analysis.verdict.headline)
-        ),
+        format_args!("<meta name=\"description\" content=\"{}\">\n", escape(description)),
     );
     put(
         &mut page,
         format_args!("<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n</head>\n<body>\n"),
     );
-    put_answer(&mut page, analysis);
+    page.push_str(answer);
     put(
         &mut page,
         format_args!(
-            "<script id=\"analysis\" type=\"application/octet-stream\">{data}</script>\n</body>\n</html>\n"
+            "<script id=\"{id}\" type=\"application/octet-stream\">{data}</script>\n</body>\n</html>\n"
         ),
     );
     Ok(page)
@@ -93,11 +126,11 @@ fn hash_source(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-/// The analysis as JSON, gzip, base64.
-fn packed(analysis: &Analysis) -> Result<String, serde_json::Error> {
+/// Data as JSON, gzip, base64.
+fn packed(data: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     let mut serializer = Serializer::with_formatter(&mut packer, Rounded);
-    analysis.serialize(&mut serializer)?;
+    data.serialize(&mut serializer)?;
     let bytes = packer.finish().map_err(serde_json::Error::io)?;
     Ok(STANDARD.encode(bytes))
 }

@@ -46,6 +46,8 @@ mod analyse;
 
 mod text_table;
 
+pub mod atlas;
+
 mod html;
 mod terminal;
 
@@ -58,12 +60,13 @@ mod synthetic_series;
 
 pub use analyse::{analyse, is_precise};
 pub use analysis::Analysis;
+pub use atlas::{Atlas, atlas_summary};
 pub use compare::{
     CompareError, CompareOptions, DesignPair, IdentityPolicy, RecordComparison, Side, compare,
     comparison_summary,
 };
 pub use gate::{Gate, GateOutcome, GatePair, gate};
-pub use html::{HtmlError, html};
+pub use html::{HtmlError, atlas_html, html};
 pub use terminal::{Colour, terminal_summary};
 pub use trend::{
     LeftOut, Trend, TrendChange, TrendDesign, TrendError, TrendPoint, TrendRecord, trend,

@@ -113,6 +113,17 @@ impl<'a> PlanView<'a> {
         self.list("published")
     }
 
+    /// What differs from the publication that the study repeats.
+    pub(crate) fn deviations(&self) -> Vec<String> {
+        let texts = self.list("deviations").iter().filter_map(Value::as_str);
+        texts.map(str::to_string).collect()
+    }
+
+    /// The similarity scale; full size where the plan says nothing.
+    pub(crate) fn scale(&self) -> String {
+        self.plan["scale"].as_str().unwrap_or("1/1").to_string()
+    }
+
     fn list(&self, key: &str) -> &'a [Value] {
         self.plan[key].as_array().map_or(&[], Vec::as_slice)
     }

@@ -20,6 +20,9 @@ pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published
         let rungs: Vec<&Rung> = rungs.iter().filter(|rung| rung.design == design).collect();
         let mut users: Vec<u32> = numbers(&series["users"]).map(|users| users as u32).collect();
         let mut found = stand_for(plan, &users);
+        if digest.workload.is_block_load() {
+            in_flight(plan, &rungs, &mut found);
+        }
         for stands in &mut found {
             *stands = stands.filter(|users| rungs.iter().any(|rung| rung.users == *users));
         }
@@ -126,6 +129,17 @@ fn stand_for(plan: &Value, published: &[u32]) -> Vec<Option<u32>> {
         (nearest == users).then_some(u32::try_from(stands).ok()?)
     };
     published.iter().map(stands).collect()
+}
+
+/// Of a block load, plans and publications count threads per volume, and rungs the requests in flight that those make: the
+/// n-th number of threads is the n-th rung.
+fn in_flight(plan: &Value, rungs: &[&Rung], found: &mut [Option<u32>]) {
+    let threads: Vec<u32> = numbers(&plan["size"]["users"]).map(|users| users as u32).collect();
+    for stands in found {
+        let place = stands.and_then(|users| threads.iter().position(|one| *one == users));
+        let is_whole = threads.len() == rungs.len();
+        *stands = place.filter(|_| is_whole).map(|place| rungs[place].users);
+    }
 }
 
 fn own_value(rung: &Rung, metric: &str, workload: &WorkloadView) -> Option<f64> {

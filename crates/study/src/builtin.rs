@@ -36,7 +36,7 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 40] = [
+const STUDIES: [(&str, &str); 43] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
     ("kingston/k1", include_str!("../builtin/studies/kingston/k1.toml")),
@@ -49,6 +49,9 @@ const STUDIES: [(&str, &str); 40] = [
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
     ("demartek/d1", include_str!("../builtin/studies/demartek/d1.toml")),
     ("demartek/d2", include_str!("../builtin/studies/demartek/d2.toml")),
+    ("demartek/d3", include_str!("../builtin/studies/demartek/d3.toml")),
+    ("demartek/d3-warehouse", include_str!("../builtin/studies/demartek/d3-warehouse.toml")),
+    ("demartek/d3-replication", include_str!("../builtin/studies/demartek/d3-replication.toml")),
     ("demartek/d4", include_str!("../builtin/studies/demartek/d4.toml")),
     ("block-curve", include_str!("../builtin/studies/block-curve.toml")),
     ("kingston/kfa", include_str!("../builtin/studies/kingston/kfa.toml")),
@@ -213,7 +216,7 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 40);
+        assert_eq!(builtin_studies().len(), 43);
         assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);

@@ -69,6 +69,16 @@ pub struct InstalledServer {
 }
 
 impl HostView<'static> {
+    /// The host that `[laptop]` tables are written for: two processors, 24 GiB, 40 GB free.
+    pub fn laptop() -> HostView<'static> {
+        HostView {
+            cpus: 2,
+            memory: Bytes::from_gib(24),
+            free_space: Bytes(40_000_000_000),
+            ..HostView::unlimited()
+        }
+    }
+
     /// A host without limits, on which every directory exists: what a study is checked against when
     /// it is not meant for any particular host.
     pub fn unlimited() -> HostView<'static> {

@@ -28,6 +28,7 @@ mod plan_text;
 
 mod built_in_datastore;
 mod builtin;
+mod change;
 mod design_file;
 mod dialect;
 mod entry;
@@ -36,6 +37,7 @@ mod exact;
 mod file;
 mod io_profile;
 mod json_value;
+mod laptop;
 mod limits;
 mod mariadb;
 mod parse;
@@ -63,7 +65,7 @@ pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
 pub use io_profile::{builtin_io_profiles, find_io_profile, parse_io_profile, suggest_io_profile};
 pub use limits::{TORN_KEEP, TORN_UNIT};
-pub use options::{PlanOptions, ScaleError};
+pub use options::{PlanOptions, ScaleError, StudySize};
 pub use parse::{Study, read};
 pub use plan::{
     Arrivals, AxisPlan, AxisPoint, AxisUnit, BackupPlan, BatchPlan, BlockPlan, CausalPlan,

@@ -14,6 +14,8 @@ json_struct! {
     /// Options that take precedence over the study file. All empty = the study as written.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct PlanOptions {
+        /// `--laptop`.
+        "size" size: Option<StudySize>,
         /// `--scale 1/k`.
         "scale" scale: Option<Scale>,
         /// `--repeats N`, or `--repeats "until 5 %"`.
@@ -38,6 +40,27 @@ json_struct! {
         "out" out: Option<PathBuf>,
     }
     reads_back
+}
+
+/// A size that a study has besides the one it is written at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StudySize {
+    /// With the values of its `[laptop]` table in their places.
+    Laptop,
+}
+
+impl ToJson for StudySize {
+    fn to_json(&self) -> Value {
+        match self {
+            StudySize::Laptop => "laptop".into(),
+        }
+    }
+}
+
+impl FromJson for StudySize {
+    fn from_json(value: &Value) -> Option<StudySize> {
+        (value.as_str()? == "laptop").then_some(StudySize::Laptop)
+    }
 }
 
 /// As it is written on the command line: `1/8`.

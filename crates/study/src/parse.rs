@@ -33,6 +33,11 @@ impl Study {
         self.file.title.get().map_or_else(|| self.name(), String::as_str)
     }
 
+    /// Whether it has a laptop size.
+    pub fn has_laptop_size(&self) -> bool {
+        self.file.laptop.is_present()
+    }
+
     /// What it asks; empty when it asks nothing.
     pub fn question(&self) -> &str {
         self.file.question.get().map_or("", String::as_str)

@@ -9,6 +9,7 @@ use underlay_model::{DeviceProfile, HostLink};
 
 use crate::exact;
 use crate::finding::Finding;
+use crate::options::StudySize;
 use crate::plan::{
     AxisPlan, BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL,
     HomeWarehouse, Pacing, Plan, Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
@@ -44,6 +45,12 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
             }
         }
     }
+    if !plan.deviations.is_empty() {
+        page.heading("Other than in the publication");
+        for deviation in &plan.deviations {
+            page.wrapped("  ", "  ", deviation);
+        }
+    }
     scheduled::describe(&mut page, plan);
     if plan.scale != Scale::FULL {
         page.heading(&format!("Size at scale {}", plan.scale));
@@ -66,6 +73,9 @@ fn summary(page: &mut Page, plan: &Plan) {
     let most = if plan.procedure.repeats_until.is_some() { "at most " } else { "" };
     let is_block_load = plan.workload.kind.block().is_some();
     page.row("evidence", &evidence(plan));
+    if plan.options.size == Some(StudySize::Laptop) {
+        page.row("size", "laptop: the values of [laptop] are in their places");
+    }
     let load = match is_block_load {
         true => String::new(),
         false => format!("load {}, then ", estimates.load),

@@ -1,9 +1,12 @@
 //! The three entrances: [`parse`] a study, [`plan`] it for a host, or [`check`] everything at once.
 
+use toml::de::DeTable;
+
 use crate::axis;
 use crate::file;
 use crate::host_view::HostView;
-use crate::options::PlanOptions;
+use crate::laptop;
+use crate::options::{PlanOptions, StudySize};
 use crate::parse::{Study, Syntax, read_text};
 use crate::plan::Plan;
 use crate::problem::{Problems, Source};
@@ -48,6 +51,7 @@ pub fn check(
     Ok((Study { source: source.clone(), file }, plan))
 }
 
+/// Resolves a study at the size that the options ask for. What is wrong with its other size is wrong with the study, too.
 fn resolve(
     source: &Source,
     file: &file::Study,
@@ -55,14 +59,60 @@ fn resolve(
     host: &HostView<'_>,
     report: Report,
 ) -> Result<Plan, Problems> {
+    let (document, _) = DeTable::parse_recoverable(&source.text);
+    let study = (source, document.get_ref(), file);
+    match options.size {
+        Some(StudySize::Laptop) => at_laptop_size(study, options, host, report),
+        None => {
+            let plan = as_written(study, options, host, report)?;
+            if file.laptop.is_present() {
+                let (options, host) = (PlanOptions::default(), HostView::unlimited());
+                at_laptop_size(study, &options, &host, Report::default())?;
+            }
+            Ok(plan)
+        }
+    }
+}
+
+/// A study: its source, its text as tables, and what was read from them.
+type Read<'a, 't> = (&'a Source, &'a DeTable<'t>, &'a file::Study);
+
+fn at_laptop_size(
+    (source, document, file): Read<'_, '_>,
+    options: &PlanOptions,
+    host: &HostView<'_>,
+    mut report: Report,
+) -> Result<Plan, Problems> {
+    let Some(shrunk) = laptop::shrunk(document, file, options, &mut report) else {
+        return Err(refusal(source, report));
+    };
+    let study = (source, &shrunk.document, &shrunk.file);
+    let mut plan = as_written(study, &shrunk.options, host, report)?;
+    // Those that were given: a record is planned again from them, and resumed with the same ones.
+    plan.options.clone_from(options);
+    for point in &mut plan.points {
+        point.options.clone_from(options);
+    }
+    Ok(plan)
+}
+
+fn as_written(
+    (source, document, file): Read<'_, '_>,
+    options: &PlanOptions,
+    host: &HostView<'_>,
+    report: Report,
+) -> Result<Plan, Problems> {
     if let Some(axes) = file.axis.get().filter(|axes| !axes.is_empty()) {
-        return axis::resolve(source, (file, axes), options, host, report);
+        return axis::resolve((source, document), (file, axes), options, host, report);
     }
     let mut resolver = Resolver::new(source, file, (options, &[]), host, report);
-    let plan = resolver.resolve();
-    match (plan, Problems::from_drafts(source, resolver.report.into_drafts())) {
-        (Some(plan), None) => Ok(plan),
-        (_, Some(problems)) => Err(problems),
-        (None, None) => unreachable!("a study is refused only with a problem"),
+    match resolver.resolve() {
+        Some(plan) if resolver.report.is_empty() => Ok(plan),
+        _ => Err(refusal(source, resolver.report)),
     }
+}
+
+fn refusal(source: &Source, report: Report) -> Problems {
+    Problems::from_drafts(source, report.into_drafts())
+        .expect("a study is refused only with a problem")
 }

@@ -138,6 +138,10 @@ pub struct Study {
     pub title: String,
     /// The question it asks.
     pub question: String,
+    /// Of a study that repeats a publication: what differs from it.
+    pub deviations: Vec<String>,
+    /// Similarity scale, such as `1/16`; `1/1` is the full size.
+    pub scale: String,
     /// The weakest kind of evidence among the designs.
     pub evidence: EvidenceKind,
     /// Root seed, decimal (64 bits, therefore text).

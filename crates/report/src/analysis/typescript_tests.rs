@@ -14,6 +14,7 @@ use std::path::Path;
 use ts_rs::{Config, TS, TypeVisitor};
 
 use super::Analysis;
+use crate::atlas::Atlas;
 
 const HEADER: &str = "\
 // Generated from the Rust types in crates/report/src/analysis. Do not edit: after a change there run
@@ -67,6 +68,7 @@ fn types_of_the_page_are_up_to_date() {
     let config = Config::new().with_large_int("number");
     let mut declarations = Declarations { config, ..Declarations::default() };
     declarations.visit::<Analysis>();
+    declarations.visit::<Atlas>();
     let wanted: String =
         [HEADER.to_string()].into_iter().chain(declarations.texts.into_values()).collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/src/analysis.ts");

@@ -40,6 +40,9 @@ fn the_page_passes_its_own_tests() {
             .expect("the example can be written");
         fs::write(pages.path().join(name), page).expect("the folder can be written to");
     }
+    let atlas = crate::example::atlas(Size { series: 9, buckets: 30, runs: 10 });
+    let page = underlay_report::atlas_html(&atlas).expect("the example can be written");
+    fs::write(pages.path().join("atlas.html"), page).expect("the folder can be written to");
     let output = Command::new("node")
         .arg("--test")
         .args(tests(&web.join("tests")))

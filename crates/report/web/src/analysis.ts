@@ -41,6 +41,58 @@ method: Method, };
 
 export type Answer = "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "host-limited" | "not-comparable" | "invalid" | "single-design" | "no-data";
 
+export type Atlas = {
+format: number,
+experiments: Array<AtlasExperiment>,
+median_error: number | null,
+simulated_median_error: number | null, };
+
+export type AtlasAgreement = "within" | "close" | "same-direction" | "no-difference" | "opposite" | "unknown";
+
+export type AtlasExperiment = {
+name: string,
+title: string,
+question: string,
+evidence: Evidence | null,
+workload: Workload | null,
+scale: string,
+problem: string | null,
+record: string,
+answer: string,
+reasons: Array<string>,
+deviations: Array<string>,
+sources: Array<string>,
+ratios: Array<AtlasRatio>,
+figures: Array<AtlasFigure>,
+disagreements: Array<string>, };
+
+export type AtlasFigure = {
+title: string,
+unit: string,
+users: Array<number>,
+reference: string,
+lines: Array<AtlasLine>, };
+
+export type AtlasLine = {
+design: number,
+title: string,
+origin: LineOrigin,
+values: Array<number | null>,
+shape: Array<number | null>, };
+
+export type AtlasRatio = {
+is_headline: boolean,
+text: string,
+metric: string,
+published: number,
+ours: number | null,
+low: number | null,
+high: number | null,
+simulated: number | null,
+error: number | null,
+simulated_error: number | null,
+agreement: AtlasAgreement, };
+
 export type Axis = {
 name: string,
 keys: Array<string>,
@@ -260,6 +312,8 @@ errors: number, };
 
 export type LimitMode = "latency" | "capacity" | "unknown";
 
+export type LineOrigin = "published" | "ours" | "simulated";
+
 export type Method = {
 metrics: Array<Metric>,
 definitions: Array<[string, string]>,
@@ -455,6 +509,8 @@ export type Study = {
 name: string,
 title: string,
 question: string,
+deviations: Array<string>,
+scale: string,
 evidence: Evidence,
 seed: string,
 identity: string,

@@ -1,4 +1,4 @@
-// The page of a report: reads the data in it and replaces the plain text of the answer, which
+// The page of a report, or of an atlas: reads the data in it and replaces the plain text of the answer, which
 // html.rs wrote for browsers without script, by the full report.
 
 import "uplot/dist/uPlot.min.css";
@@ -7,9 +7,10 @@ import "./style/page.css";
 import "./style/chart.css";
 import "./style/print.css";
 
+import { atlasPage } from "./atlas";
 import { startFrames } from "./chart/frame";
 import { contents } from "./contents";
-import { readAnalysis } from "./data";
+import { isAtlas, readAnalysis, readAtlas } from "./data";
 import { html } from "./dom";
 import { masthead } from "./masthead";
 import { openPage, type Page } from "./page";
@@ -65,6 +66,13 @@ function show(page: Page): void {
 
 async function start(): Promise<void> {
   try {
+    if (isAtlas()) {
+      const atlas = await readAtlas();
+      startFrames();
+      atlasPage(atlas);
+      document.documentElement.dataset["state"] = "ready";
+      return;
+    }
     const page = openPage(await readAnalysis());
     speakOf(page.analysis.workload);
     startFrames();

@@ -1,23 +1,26 @@
 // The bar at the top: what this page is, what kind of evidence it holds, and the theme.
 
 import { segments } from "./control";
-import { html } from "./dom";
+import { html, type Child } from "./dom";
 import type { Page } from "./page";
 import { dilationBadge, evidenceBadge, evidenceKinds } from "./section/verdict";
 import { chooseTheme, themeChoice, type Choice } from "./theme";
 
-/** The bar. */
+/** The bar of a report. */
 export function masthead(page: Page): HTMLElement {
-  const { study } = page.analysis;
+  return bar(page.analysis.study.title, ...evidenceKinds(page).map(evidenceBadge), dilationBadge(page));
+}
+
+/** The bar of a page with this title. */
+export function bar(title: string, ...badges: Child[]): HTMLElement {
   return html(
     "header",
     { class: "masthead" },
     html(
       "div",
       {},
-      html("span", { class: "study", title: study.title }, study.title),
-      ...evidenceKinds(page).map(evidenceBadge),
-      dilationBadge(page),
+      html("span", { class: "study", title }, title),
+      ...badges,
       segments<Choice>(
         "Theme",
         [

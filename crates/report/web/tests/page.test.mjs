@@ -440,6 +440,24 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await close();
   });
 
+  for (const width of [1280, 390]) {
+    test(`draws an atlas ${width} pixels wide`, async () => {
+      const { page, trouble, close } = await open(browser, render("atlas.html"), { viewport: { width, height: 900 } });
+      assert.equal(await page.getAttribute("html", "data-state"), "ready");
+      await scrollThrough(page);
+      assert.deepEqual(trouble, []);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      const overview = page.locator("#overview table");
+      assert.match(await overview.textContent(), /NVMe drive over SATA drive at 21 users.*1\.77/s);
+      const figure = page.locator("#study-paper-x1 figure").first();
+      assert.equal(await figure.locator("path.curve").count(), 4);
+      assert.match(await figure.textContent(), /1 = NVMe drive at 21 users/);
+      assert.match(await page.textContent("#study-paper-x1"), /PostgreSQL takes the place of an invented database/);
+      assert.match(await page.textContent("#study-paper-x2"), /not run here: no server/);
+      await close();
+    });
+  }
+
   test("keeps the answer when the data is damaged", async () => {
     const damaged = join(scratch, "damaged.html");
     writeFileSync(damaged, readFileSync(file, "utf8").replace(/(octet-stream">.{200})[^<]*/s, "$1"));

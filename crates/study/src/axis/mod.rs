@@ -4,7 +4,6 @@
 //! key and every check of the format holds for axes too. The plans are then merged into one ([`merge`]), whose designs are
 //! variants: a design at one point of every axis.
 
-mod change;
 mod merge;
 
 use std::ops::Range;
@@ -12,6 +11,7 @@ use std::ops::Range;
 use toml::de::DeTable;
 use underlay_core::{Bytes, Nanos};
 
+use crate::change::{Change, Setter, changed};
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file;
@@ -26,10 +26,10 @@ use crate::resolve::{Resolver, unsafe_because};
 use crate::scale;
 use crate::section::Table;
 
-use change::{Change, changed};
+const AXIS: Setter = Setter { table: "axis", called: "an axis" };
 
 /// What no axis can vary, and why; with what to do instead.
-const FIXED: [(&[&str], &str, &str); 9] = [
+const FIXED: [(&[&str], &str, &str); 11] = [
     (
         &["name", "title"],
         "it names the whole study",
@@ -43,6 +43,8 @@ const FIXED: [(&[&str], &str, &str); 9] = [
     (&["seed"], "all variants see the same data and transactions", "use --seed and two records"),
     (&["axis"], "axes are what is varied", "write another [[axis]]"),
     (&["published"], "it says what others found", "write a [[published]] with `at`"),
+    (&["laptop"], "it says what a smaller run changes", "set it in [laptop]"),
+    (&["deviations"], "they belong to the whole study", "write them at the top of the study"),
     (
         &["engine.kind"],
         "a study has one engine",
@@ -82,7 +84,7 @@ struct Draft {
 
 /// Resolves a study with axes for a host.
 pub(crate) fn resolve(
-    source: &Source,
+    (source, document): (&Source, &DeTable<'_>),
     (file, sections): (&file::Study, &[Section<file::Axis>]),
     options: &PlanOptions,
     host: &HostView<'_>,
@@ -115,7 +117,6 @@ pub(crate) fn resolve(
         return Err(refusal(source, report));
     }
     let combinations = combinations(&drafts);
-    let (document, _) = DeTable::parse_recoverable(&source.text);
     let mut plans = Vec::new();
     for coordinates in &combinations {
         let mut found = Report::default();
@@ -124,7 +125,7 @@ pub(crate) fn resolve(
             .zip(coordinates)
             .flat_map(|(draft, point)| &draft.changes[*point])
             .collect();
-        let table = changed(document.get_ref(), &set, &mut found);
+        let table = changed(document, (AXIS, &set), &mut found);
         let mut keys = Keys::new(&table, "", &mut found);
         let varied = file::Study::read(&mut keys);
         keys.finish();

@@ -2,8 +2,8 @@
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Axis, Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Start,
-    Volumes, Weights, Workload,
+    Axis, Background, Client, Design, Engine, Fault, IoProfile, Laptop, Procedure, Published,
+    Start, Volumes, Weights, Workload,
 };
 use crate::limits::SEED;
 use crate::section::*;
@@ -18,6 +18,8 @@ section! {
         "title" title: Entry<String> = One(text());
         /// What the study asks, in one sentence.
         "question" question: Entry<String> = One(text());
+        /// Of a study that repeats a publication: what differs from it, one sentence each.
+        "deviations" deviations: Entry<Vec<String>> = One(list("sentences", text()));
         /// Everything random derives from this number: equal seeds give equal data and
         /// transactions.
         "seed" seed: Entry<u64> = One(whole(SEED));
@@ -46,6 +48,8 @@ section! {
         "io-profile" io_profile: Entry<Vec<Section<IoProfile>>> = tables::<IoProfile>();
         /// What breaks, or changes, during every run.
         "fault" fault: Entry<Vec<Section<Fault>>> = tables::<Fault>();
+        /// What is smaller in a run on a laptop (`--laptop`).
+        "laptop" laptop: Section<Laptop> = table::<Laptop>();
         /// Results that others published, shown beside the study's own.
         "published" published: Entry<Vec<Section<Published>>> = tables::<Published>();
     }

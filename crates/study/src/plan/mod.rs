@@ -54,6 +54,8 @@ pub struct Plan {
     pub title: String,
     /// What the study asks, in one sentence.
     pub question: String,
+    /// Of a study that repeats a publication: what differs from it, one sentence each.
+    pub deviations: Vec<String>,
     /// The seed everything random in the study derives from.
     pub seed: RootSeed,
     /// The weakest kind of evidence among the designs.

@@ -74,6 +74,9 @@ pub fn plan_json(plan: &Plan) -> Value {
         "study": { "name": plan.source.name, "text": plan.source.text },
         "options": plan.options.to_json(),
     });
+    if !plan.deviations.is_empty() {
+        whole["deviations"] = json!(plan.deviations);
+    }
     if !plan.axes.is_empty() {
         whole["axes"] = plan.axes.iter().map(axis).collect();
     }
@@ -282,6 +285,7 @@ mod tests {
 
     fn options() -> PlanOptions {
         PlanOptions {
+            size: None,
             scale: Some(Scale { divisor: 4 }),
             repeats: Some(Repeats::Exactly(2)),
             users: Some(vec![1, 3]),
@@ -302,7 +306,7 @@ mod tests {
         for builtin in builtin_studies() {
             let host = HostView::unlimited();
             // What only users have is refused for a job.
-            let is_job = ["batch", "backup"]
+            let is_job = ["batch", "backup", "warehouse"]
                 .iter()
                 .any(|job| builtin.text.contains(&format!("[workload.{job}]")));
             // And of a block load what only databases have.

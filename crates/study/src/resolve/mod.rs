@@ -160,6 +160,7 @@ impl<'a> Resolver<'a> {
             name,
             title,
             question,
+            deviations: self.file.deviations.get().cloned().unwrap_or_default(),
             seed: RootSeed(seed?),
             evidence: designs.iter().map(|design| design.evidence).max()?,
             engine: engine.plan()?,

@@ -2,8 +2,9 @@
 
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    BackgroundWork, Builtin, ClientPlace, Colour, DirectoryState, Enforcement, HostView, Plan,
-    PlanOptions, Scale, WorkloadKind, builtin_studies, check, find_study,
+    BackgroundWork, Builtin, ClientPlace, Colour, DirectoryState, Enforcement, HostView, Origin,
+    Plan, PlanOptions, Scale, StudySize, WorkloadKind, builtin_studies, check, find_study,
+    plan_json, recorded_study,
 };
 
 /// The smallest host the project promises anything for: two processors, 4 GiB, 40 GB free.
@@ -129,6 +130,110 @@ fn published_experiments_fit_a_laptop_at_a_scale() {
     }
 }
 
+/// The options of `--laptop`.
+fn at_laptop_size() -> PlanOptions {
+    PlanOptions { size: Some(StudySize::Laptop), ..PlanOptions::default() }
+}
+
+#[test]
+fn every_published_experiment_has_a_laptop_size_of_at_most_twenty_minutes() {
+    let published = builtin_studies().iter().filter(|study| study.name.contains('/'));
+    for study in published {
+        let small = planned(study, &at_laptop_size(), &HostView::laptop());
+        let full = planned(study, &PlanOptions::default(), &HostView::unlimited());
+        let (duration, name) = (small.estimates.duration, &study.name);
+        assert!(duration <= Nanos::from_secs(1200), "{name} takes {duration}");
+        assert!(duration < full.estimates.duration, "{name}");
+        // What the experiment is about stays: its designs and points, its ratio of database to memory, its results.
+        let names = |plan: &Plan| -> Vec<String> {
+            plan.designs.iter().map(|design| design.name.clone()).collect()
+        };
+        assert_eq!(names(&small), names(&full));
+        assert_eq!(small.published.len(), full.published.len());
+        let ratio = |plan: &Plan| plan.estimates.working_set_ratio;
+        if let (Some(small), Some(full)) = (ratio(&small), ratio(&full)) {
+            assert!((0.9..1.1).contains(&(small / full)), "{name}: {small} of {full}");
+        }
+        // Three repeats are the least of which an interval means something.
+        let runs = small.schedule.len() / small.designs.len();
+        assert!(runs >= 3, "{name} has {runs} repeats");
+        assert!(!small.deviations.is_empty() || name.starts_with("vmware/v1"), "{name}");
+    }
+}
+
+#[test]
+fn the_evening_is_long_enough_for_every_published_experiment() {
+    let published = builtin_studies().iter().filter(|study| study.name.contains('/'));
+    let durations = published
+        .map(|study| planned(study, &at_laptop_size(), &HostView::laptop()).estimates.duration.0);
+    let all = Nanos(durations.sum());
+    assert!(all <= Nanos::from_secs(9 * 3600), "{all}");
+}
+
+#[test]
+fn a_laptop_size_is_the_study_with_other_values_and_says_who_decided_them() {
+    let k2 = find_study("kingston/k2").expect("built in");
+    let (study, plan) = check(&k2.source(), &at_laptop_size(), &HostView::laptop()).expect("fits");
+    assert_eq!(plan.scale, Scale { divisor: 16 });
+    assert_eq!(
+        (&plan.full_size.users[..], &plan.size.users[..]),
+        (&[13, 34, 89][..], &[1, 2, 6][..])
+    );
+    let row = |path: &str| {
+        let row = plan.provenance.iter().find(|row| row.path == path).expect(path);
+        row.origin.clone()
+    };
+    let line = 1 + k2.text.lines().position(|it| it.starts_with("procedure.measure")).expect("set");
+    assert_eq!(row("procedure.measure"), Origin::File { line });
+    // The record leads back to the same plan, with the options that were given.
+    let recorded = plan_json(&plan);
+    let (source, options) = recorded_study(&recorded).expect("just written");
+    assert_eq!((&source, &options), (study.source(), &at_laptop_size()));
+    let again = underlay_study::plan(&study, &options, &HostView::laptop()).expect("as before");
+    assert_eq!(plan_json(&again), recorded);
+    // An option of the command line takes precedence.
+    let options = PlanOptions {
+        scale: Some(Scale { divisor: 32 }),
+        measure: Some(Nanos::from_secs(30)),
+        ..at_laptop_size()
+    };
+    let plan = planned(k2, &options, &HostView::laptop());
+    assert_eq!((plan.scale, plan.procedure.measure), (Scale { divisor: 32 }, Nanos::from_secs(30)));
+    assert_eq!(plan.procedure.users, [1, 3]);
+}
+
+#[test]
+fn a_laptop_size_holds_at_every_point_of_an_axis() {
+    let plan = planned_by_name("kingston/k1", &at_laptop_size(), &HostView::laptop());
+    let limits = plan.designs.iter().map(|design| design.engine.memory_limit.map(|it| it.0 >> 30));
+    assert_eq!(limits.collect::<Vec<_>>(), [Some(2), Some(8), Some(2)]);
+    let is_given = |point: &Plan| point.options == at_laptop_size();
+    assert!(is_given(&plan) && plan.points.iter().all(is_given));
+    let batch = planned_by_name("vmware/v6", &at_laptop_size(), &HostView::laptop());
+    assert!(batch.points.iter().all(|point| point.workload.kind.population().count == 150_000));
+}
+
+#[test]
+fn a_study_without_a_laptop_size_refuses_one() {
+    let quickstart = find_study("quickstart").expect("built in");
+    let problems = check(&quickstart.source(), &at_laptop_size(), &HostView::laptop());
+    let text = problems.expect_err("no table").render(100, Colour::Plain);
+    assert!(text.contains("the study has no `[laptop]` table"), "{text}");
+}
+
+/// Where the study is fine and its laptop size is not, the study is refused: its smaller size would be found out too late.
+#[test]
+fn a_wrong_laptop_size_is_reported_where_it_stands() {
+    let mut source = find_study("quickstart").expect("built in").source();
+    source.text += "\n[laptop]\nprocedure.users = [0]\n";
+    let problems = check(&source, &PlanOptions::default(), &small_host()).expect_err("no user");
+    let line =
+        1 + source.text.lines().position(|it| it.starts_with("procedure.users")).expect("set");
+    let found: Vec<_> =
+        problems.as_slice().iter().map(|it| it.position().map(|(line, _)| line)).collect();
+    assert_eq!(found, [Some(line)]);
+}
+
 #[test]
 fn databases_of_published_experiments_have_the_ratio_to_memory_of_the_paper() {
     // 100 GB in 32 GB, 157 GB in 32 GB.
@@ -172,7 +277,14 @@ fn the_machines_of_the_first_test_differ_in_one_thing_from_its_first_point() {
 #[test]
 fn results_that_are_kept_apart_are_in_no_study() {
     let kept_apart = ["kingston/k3", "storagereview/sr7", "storagereview/sr12"];
-    let printed = ["kingston/k1", "storagereview/sr6", "storagereview/sr13", "storagereview/sr18"];
+    let printed = [
+        "kingston/k1",
+        "kingston/kh1",
+        "vmware/v1",
+        "storagereview/sr6",
+        "storagereview/sr13",
+        "storagereview/sr18",
+    ];
     let published = |name: &str| {
         planned_by_name(name, &PlanOptions::default(), &HostView::unlimited()).published.len()
     };

@@ -7,7 +7,7 @@ use crate::stop::{Stop, chain};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use underlay_record::{ReadError, Record};
-use underlay_report::{Analysis, Colour, analyse, html, terminal_summary};
+use underlay_report::{Analysis, Atlas, Colour, analyse, atlas_html, html, terminal_summary};
 
 /// Opens a record.
 pub fn open(path: &Path) -> Result<Record, Stop> {
@@ -44,6 +44,12 @@ pub fn print(analysis: &Analysis, form: Form) -> Result<(), Stop> {
 /// Writes the report as one HTML file.
 pub fn write_report(analysis: &Analysis, path: &Path) -> Result<(), Stop> {
     let page = html(analysis).map_err(|error| Stop::internal(&error))?;
+    whole_file::write(path, |file| file.write_all(page.as_bytes()))
+}
+
+/// Writes an atlas as one HTML file.
+pub fn write_atlas(atlas: &Atlas, path: &Path) -> Result<(), Stop> {
+    let page = atlas_html(atlas).map_err(|error| Stop::internal(&error))?;
     whole_file::write(path, |file| file.write_all(page.as_bytes()))
 }
 

@@ -4,8 +4,10 @@ use crate::lab::installs;
 use crate::stop::Stop;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use underlay_core::Nanos;
 use underlay_study::{
-    Builtin, EngineKind, builtin_designs, builtin_devices, builtin_io_profiles, builtin_studies,
+    Builtin, EngineKind, HostView, Plan, PlanOptions, StudySize, builtin_designs, builtin_devices,
+    builtin_io_profiles, builtin_studies, check,
 };
 
 /// Arguments of `underlay list`.
@@ -107,15 +109,19 @@ pub(super) const WORKLOADS: [(&str, &str); 7] = [
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let kinds: Vec<Kind> = arguments.kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
+    let is_alone = kinds.len() == 1;
     if arguments.json {
         let listed: serde_json::Map<String, Value> = kinds
             .iter()
             .map(|kind| {
-                let entries: Vec<Value> = kind
-                    .entries()
-                    .into_iter()
-                    .map(|(name, title)| json!({ "name": name, "title": title }))
-                    .collect();
+                let entries: Vec<Value> = match kind {
+                    Kind::Studies => builtin_studies().iter().map(study_json).collect(),
+                    _ => kind
+                        .entries()
+                        .into_iter()
+                        .map(|(name, title)| json!({ "name": name, "title": title }))
+                        .collect(),
+                };
                 (kind.word().to_string(), Value::from(entries))
             })
             .collect();
@@ -128,7 +134,68 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let widest = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, title) in entries {
             outln!("  {name:widest$}  {title}");
+            // Of one kind there is room to say more.
+            let study = builtin_studies().iter().find(|study| study.name == name);
+            if let Some(study) = study.filter(|_| is_alone && kind == Kind::Studies) {
+                for line in details(&Facts::of(study)) {
+                    outln!("  {:widest$}  {line}", "");
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// What a study asks, which kinds of evidence it gives, and how long it takes.
+struct Facts {
+    question: String,
+    evidence: Vec<&'static str>,
+    duration: Option<Nanos>,
+    /// None when it has no laptop size.
+    laptop: Option<Nanos>,
+}
+
+impl Facts {
+    fn of(study: &Builtin) -> Facts {
+        let planned = |size: Option<StudySize>, host: HostView<'_>| -> Option<Plan> {
+            let options = PlanOptions { size, ..PlanOptions::default() };
+            check(&study.source(), &options, &host).ok().map(|(_, plan)| plan)
+        };
+        let full = planned(None, HostView::unlimited());
+        let laptop = planned(Some(StudySize::Laptop), HostView::laptop());
+        let mut evidence: Vec<&'static str> = Vec::new();
+        for design in full.iter().flat_map(|plan| &plan.designs) {
+            if !evidence.contains(&design.evidence.as_str()) {
+                evidence.push(design.evidence.as_str());
+            }
+        }
+        if full.as_ref().is_some_and(|plan| plan.workload.kind.block().is_some()) {
+            // By `underlay simulate --study`.
+            evidence.push("simulated");
+        }
+        Facts {
+            question: full.as_ref().map(|plan| plan.question.clone()).unwrap_or_default(),
+            evidence,
+            duration: full.map(|plan| plan.estimates.duration),
+            laptop: laptop.map(|plan| plan.estimates.duration),
+        }
+    }
+}
+
+fn details(facts: &Facts) -> Vec<String> {
+    let full = facts.duration.map_or_else(|| "unknown".to_string(), |time| time.to_string());
+    let laptop = facts.laptop.map_or_else(String::new, |time| format!(", on a laptop {time}"));
+    vec![facts.question.clone(), format!("{}; about {full}{laptop}", facts.evidence.join(" or "))]
+}
+
+fn study_json(study: &Builtin) -> Value {
+    let facts = Facts::of(study);
+    json!({
+        "name": study.name,
+        "title": study.title,
+        "question": facts.question,
+        "evidence": facts.evidence,
+        "duration_ns": facts.duration.map(|time| time.0),
+        "laptop_duration_ns": facts.laptop.map(|time| time.0),
+    })
 }

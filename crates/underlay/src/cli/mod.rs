@@ -20,6 +20,7 @@ mod io;
 mod list;
 mod overrides;
 mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod show;
@@ -48,6 +49,8 @@ struct Cli {
 enum Command {
     /// Run a study: a file, or a built-in one such as `quickstart`.
     Run(run::Arguments),
+    /// Run published experiments at laptop size, and show their printed numbers beside ours on one page.
+    Reproduce(reproduce::Arguments),
     /// Check a study and print its plan, or all of its problems. Changes nothing.
     Check(check::Arguments),
     /// List built-in studies, designs, devices, workloads and engines.
@@ -123,6 +126,7 @@ pub fn main() -> Result<(), Stop> {
 fn carry_out(command: Command) -> Result<(), Stop> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),

@@ -4,11 +4,14 @@ use crate::cli::whole_number::whole_number;
 use clap::Args;
 use std::path::PathBuf;
 use underlay_core::Nanos;
-use underlay_study::{PlanOptions, Repeats, Scale, TimeDilation};
+use underlay_study::{PlanOptions, Repeats, Scale, StudySize, TimeDilation};
 
 /// What may be changed without editing the study.
 #[derive(Debug, Args)]
 pub struct Overrides {
+    /// The study's laptop size: the values of its [laptop] table in their places. Other options take precedence.
+    #[arg(long)]
+    laptop: bool,
     /// Similarity scale: cores, users, warehouses, memory and rate caps divided by k.
     #[arg(long, value_name = "1/k")]
     scale: Option<Scale>,
@@ -46,6 +49,7 @@ impl Overrides {
     /// The options for the planner.
     pub fn to_options(&self, out: Option<PathBuf>) -> PlanOptions {
         PlanOptions {
+            size: self.laptop.then_some(StudySize::Laptop),
             scale: self.scale,
             repeats: self.repeats,
             users: self.users.clone(),

@@ -105,18 +105,33 @@ fn records_of(name: &str) -> Vec<PathBuf> {
     paths
 }
 
-fn is_unfinished(path: &Path, source: &Source, options: &PlanOptions) -> bool {
-    let Ok(record) = Record::open_read_only(path) else { return false };
-    let Ok(execution) = record.execution() else { return false };
-    let Ok((recorded, mut recorded_options)) = recorded_study(&record.manifest().plan) else {
-        return false;
+/// The newest finished record of a study with these options in the usual folder.
+pub fn finished(name: &str, source: &Source, options: &PlanOptions) -> Option<PathBuf> {
+    let is_finished = |path: &PathBuf| {
+        same_execution(path, source, options)
+            .is_some_and(|(_, status)| status == ExecutionStatus::Finished)
     };
-    recorded_options.out.clone_from(&options.out);
+    records_of(name).into_iter().rev().find(is_finished)
+}
+
+fn is_unfinished(path: &Path, source: &Source, options: &PlanOptions) -> bool {
+    let Some((record, status)) = same_execution(path, source, options) else { return false };
     let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(record.manifest().started_wall_ns);
-    execution.status != ExecutionStatus::Finished
-        && recorded.text == source.text
-        && recorded_options == *options
+    status != ExecutionStatus::Finished
         && SystemTime::now().duration_since(started).is_ok_and(|age| age < RESUMED_WITHIN)
+}
+
+/// A record of the same study with the same options, and how far it is.
+fn same_execution(
+    path: &Path,
+    source: &Source,
+    options: &PlanOptions,
+) -> Option<(Record, ExecutionStatus)> {
+    let record = Record::open_read_only(path).ok()?;
+    let status = record.execution().ok()?.status;
+    let (recorded, mut recorded_options) = recorded_study(&record.manifest().plan).ok()?;
+    recorded_options.out.clone_from(&options.out);
+    (recorded.text == source.text && recorded_options == *options).then_some((record, status))
 }
 
 /// A name that sorts by time: `quickstart-20261120-101500.sqlite`.

@@ -7,6 +7,7 @@ mod measures;
 mod timelines;
 
 use serde_json::json;
+use underlay_report::Atlas;
 use underlay_report::analysis::{
     ANALYSIS_FORMAT, Agreement, Analysis, Answer, Basis, Bottleneck, BudgetPart, CausalCheck,
     Ceiling, Check, ClassExcess, Comparison, Confidence, Confound, Design, Direction, Emulation,
@@ -15,6 +16,7 @@ use underlay_report::analysis::{
     RungValidity, Scope, Sensitivity, Setting, Source, Study, TimeClass, Validity, Verdict, WhatIf,
     Workload,
 };
+use underlay_report::atlas::{entry, missing};
 
 use measures::{block_loads, curves, distributions, driver, operations, rungs, searches};
 use timelines::{runs, timelines, windows};
@@ -108,6 +110,14 @@ pub fn estimate(value: f64, spread: f64, key: u64) -> Estimate {
     }
 }
 
+/// An atlas of the invented analysis, and of a study that could not be run.
+pub fn atlas(size: Size) -> Atlas {
+    let done = entry(("paper/x1", "x1.sqlite"), &analysis(size), &[], None);
+    let failed =
+        missing("paper/x2", "A second test", "What else?", "not run here: no server".into());
+    Atlas::new(vec![done, failed])
+}
+
 fn study() -> Study {
     Study {
         name: "example".into(),
@@ -115,6 +125,8 @@ fn study() -> Study {
         question:
             "Does an NVMe drive make the same PostgreSQL faster than a SATA drive, and by how much?"
                 .into(),
+        deviations: vec!["PostgreSQL takes the place of an invented database.".into()],
+        scale: "1/16".into(),
         evidence: EvidenceKind::Emulated,
         seed: "20240501".into(),
         identity: "9f2c41d07ab3e6d5".repeat(4),

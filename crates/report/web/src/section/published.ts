@@ -24,9 +24,18 @@ export function published(page: Page): HTMLElement | null {
     legend(page),
     html("div", { class: "chart-grid" }, metrics.map((metric) => chart(page, metric, all.filter((s) => s.metric === metric)))),
     html("ul", {}, remarks.map((remark) => html("li", {}, remark))),
+    deviations(page.analysis.study.deviations),
     html("details", { class: "disclosure" },
       html("summary", {}, "Published values"),
       metrics.map((metric) => numbers(page, metric, all.filter((s) => s.metric === metric)))));
+}
+
+/** What differs from the publication; nothing of a study that says nothing. */
+export function deviations(texts: string[]): HTMLElement | null {
+  if (texts.length === 0) return null;
+  return html("div", {},
+    html("h3", {}, "What differs from the publication"),
+    html("ul", {}, texts.map((text) => html("li", {}, text))));
 }
 
 function rungsOf(list: Published[]): number[] {

@@ -64,6 +64,25 @@ pub struct Load {
     write_buffer: Option<Bytes>,
 }
 
+/// The options as they are when none is given.
+impl Default for Load {
+    fn default() -> Load {
+        Load {
+            workload: "4k-random-70-30".to_string(),
+            volumes: 1,
+            size: default_size(),
+            threads: 1,
+            queue_depth: 32,
+            rate: None,
+            curve: false,
+            seconds: 10.0,
+            warm_up: 0.5,
+            stack: None,
+            write_buffer: None,
+        }
+    }
+}
+
 impl Load {
     /// Whether points of a curve are asked for.
     pub fn is_curve(&self) -> bool {

@@ -7,6 +7,8 @@ mod design;
 mod study;
 mod workload_text;
 
+pub(super) use study::points;
+
 use crate::cli::whole_file;
 use crate::cli::whole_number::whole_number;
 use crate::stop::{Stop, chain};

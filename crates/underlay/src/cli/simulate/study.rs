@@ -3,15 +3,18 @@
 //! The plan is that of `underlay run`, for a host without limits: sizes, volumes, threads and rates are the study's. What a real
 //! run adds (filling, verifying, repeats, this host) has no meaning here.
 
-use super::design::{Outcome, Run, Setup, StudyLoad, merged, simulate_on};
+use super::design::{Load, Outcome, Run, Setup, StudyLoad, merged, simulate_on};
 use super::{Arguments, REQUESTS, REQUESTS_PER_POINT, workload_text};
 use crate::cli::designs::told;
 use crate::cli::studies;
 use crate::stop::Stop;
 use serde_json::json;
 use underlay_core::RootSeed;
+use underlay_report::atlas::SimulatedPoint;
 use underlay_simulation::experiments::testbeds;
-use underlay_study::{BlockPlan, DatastoreKind, DesignPlan, HostView, Pacing, PlanOptions, check};
+use underlay_study::{
+    BlockPlan, DatastoreKind, DesignPlan, HostView, Pacing, Plan, PlanOptions, check,
+};
 use underlay_workload::block::Concurrency;
 
 /// One design at one rung.
@@ -46,7 +49,13 @@ pub fn run(arguments: &Arguments, name: &str) -> Result<(), Stop> {
     for design in &plan.designs {
         for threads in &load.threads {
             errln!("simulating: {}, {} per volume", design.title, threads_words(*threads));
-            let (setup, outcome) = on_design(arguments, design, load, *threads)?;
+            let how = How {
+                options: &arguments.load,
+                requests: arguments.requests,
+                seed: RootSeed(arguments.seed),
+                is_curve: !load.curve.is_empty(),
+            };
+            let (setup, outcome) = on_design(&how, design, load, *threads)?;
             simulated.push(Simulated { design: design.name.clone(), setup, outcome });
         }
     }
@@ -79,8 +88,44 @@ fn threads_words(threads: u32) -> String {
     format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
 }
 
+/// What each design of a study with a block load does at each of its numbers of threads, at the size of the study; of a
+/// curve the maximum.
+pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
+    let options = Load::default();
+    let how = How {
+        options: &options,
+        requests: Some(REQUESTS_PER_POINT),
+        seed: plan.seed,
+        is_curve: false,
+    };
+    let points = plan.plans();
+    let mut simulated = Vec::new();
+    for (position, design) in plan.designs.iter().enumerate() {
+        let Some(load) = points[plan.point_of(position)].workload.kind.block() else { continue };
+        for threads in &load.threads {
+            let (_, outcome) = on_design(&how, design, load, *threads)?;
+            let Outcome::Once(result) = outcome else { continue };
+            simulated.push(SimulatedPoint {
+                design: design.name.clone(),
+                users: *threads,
+                headline: result.iops(),
+                mean_ns: result.mean_response_ns(),
+            });
+        }
+    }
+    Ok(simulated)
+}
+
+/// How much is simulated.
+struct How<'a> {
+    options: &'a Load,
+    requests: Option<u64>,
+    seed: RootSeed,
+    is_curve: bool,
+}
+
 fn on_design(
-    arguments: &Arguments,
+    how: &How<'_>,
     design: &DesignPlan,
     load: &BlockPlan,
     threads: u32,
@@ -106,9 +151,9 @@ fn on_design(
         size: load.working_set,
         concurrency,
         rate,
-        is_curve: !load.curve.is_empty(),
+        is_curve: how.is_curve,
     };
-    let options = arguments.load.of_study(study);
+    let options = how.options.of_study(study);
     let default = if options.is_curve() { REQUESTS_PER_POINT } else { REQUESTS };
     let devices: Vec<usize> = match &design.kind {
         DatastoreKind::Emulated { devices, .. } => {
@@ -123,8 +168,8 @@ fn on_design(
         // A fitted stack is known by the name of the built-in design.
         design: design.based_on.as_deref().unwrap_or(&design.name),
         load: &options,
-        requests: arguments.requests.unwrap_or(default),
-        seed: RootSeed(arguments.seed),
+        requests: how.requests.unwrap_or(default),
+        seed: how.seed,
         percents: &load.curve,
         devices: &devices,
     };

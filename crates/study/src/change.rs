@@ -1,5 +1,5 @@
-//! A study with some of its values replaced: on the tables of its TOML text, so that every key of the format can be varied and
-//! every check finds the value where the axis has it.
+//! A study with some of its values replaced: on the tables of its TOML text, so that every key of the format can be set and
+//! every check finds the value where an axis, or `[laptop]`, has it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,9 +11,18 @@ use toml::de::{DeTable, DeValue};
 use crate::reader::Written;
 use crate::report::Report;
 
-/// A key that a point sets.
+/// Who sets keys of a study.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setter {
+    /// The table that has the values.
+    pub table: &'static str,
+    /// How messages call it.
+    pub called: &'static str,
+}
+
+/// A key that is set.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// Dotted path of the key.
     pub path: String,
     /// The bytes of the path in the file, or of its value.
@@ -23,14 +32,14 @@ pub(super) struct Change {
 }
 
 /// The study with these changes made. What cannot be changed is reported.
-pub(super) fn changed<'t>(
+pub(crate) fn changed<'t>(
     document: &DeTable<'t>,
-    changes: &[&Change],
+    (setter, changes): (Setter, &[&Change]),
     report: &mut Report,
 ) -> DeTable<'t> {
     let mut values = BTreeMap::new();
-    if let Some(axes) = document.get("axis") {
-        collect(axes, &mut values);
+    if let Some(table) = document.get(setter.table) {
+        collect(table, &mut values);
     }
     let mut changed = document.clone();
     for change in changes {
@@ -40,7 +49,7 @@ pub(super) fn changed<'t>(
             report.at(
                 &change.path_span,
                 "cannot-vary",
-                format!("an axis cannot set `{}`", change.path),
+                format!("{} cannot set `{}`", setter.called, change.path),
                 format!("`{at}` is a value, not a table"),
                 "name a key of a table of the study, such as engine.memory-limit",
             );
@@ -127,7 +136,7 @@ fn key<'t>(span: &Range<usize>, name: &str) -> Spanned<Cow<'t, str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, changed};
+    use super::{Change, Setter, changed};
     use crate::reader::Written;
     use crate::report::Report;
     use toml::de::{DeTable, DeValue};
@@ -166,7 +175,8 @@ values = [4]
         let path_span = value.span.clone();
         let change = Change { path: path.to_string(), path_span, value };
         let mut report = Report::default();
-        let study = changed(document.get_ref(), &[&change], &mut report);
+        let setter = Setter { table: "axis", called: "an axis" };
+        let study = changed(document.get_ref(), (setter, &[&change]), &mut report);
         (report, move |path: &[&str]| text_of(&study, path))
     }
 

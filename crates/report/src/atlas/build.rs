@@ -1,0 +1,370 @@
+//! From the analysis of a record, and a simulation, to an entry of the atlas.
+
+use crate::analysis::{Analysis, Comparison, Published, Scope};
+use crate::wording::{count, factor, factor_interval, percent};
+
+use super::{Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin};
+
+/// Up to this far from 1 a ratio is no difference.
+const NO_DIFFERENCE: f64 = 1.05;
+/// Up to this error a ratio is close.
+const CLOSE: f64 = 0.25;
+/// What the workload counts.
+const HEADLINE: &str = "headline";
+
+/// What a simulation says about a design at one published number of users (threads per volume).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimulatedPoint {
+    /// Name of the design.
+    pub design: String,
+    /// Users, at the size of the publication.
+    pub users: u32,
+    /// What the workload counts, per second.
+    pub headline: f64,
+    /// Mean response time, nanoseconds.
+    pub mean_ns: Option<f64>,
+}
+
+/// The entry of a study that has no run.
+pub fn missing(name: &str, title: &str, question: &str, problem: String) -> AtlasExperiment {
+    AtlasExperiment {
+        name: name.to_string(),
+        title: title.to_string(),
+        question: question.to_string(),
+        evidence: None,
+        workload: None,
+        scale: String::new(),
+        problem: Some(problem),
+        record: String::new(),
+        answer: String::new(),
+        reasons: Vec::new(),
+        deviations: Vec::new(),
+        sources: Vec::new(),
+        ratios: Vec::new(),
+        figures: Vec::new(),
+        disagreements: Vec::new(),
+    }
+}
+
+/// The entry of a study with its record.
+pub fn entry(
+    (name, record): (&str, &str),
+    analysis: &Analysis,
+    simulated: &[SimulatedPoint],
+    problem: Option<String>,
+) -> AtlasExperiment {
+    let study = &analysis.study;
+    let series = Series { analysis, simulated };
+    let ratios = series.ratios();
+    AtlasExperiment {
+        name: name.to_string(),
+        title: study.title.clone(),
+        question: study.question.clone(),
+        evidence: Some(study.evidence),
+        workload: Some(analysis.workload.clone()),
+        scale: study.scale.clone(),
+        problem,
+        record: record.to_string(),
+        answer: analysis.verdict.headline.clone(),
+        reasons: analysis.verdict.support.clone(),
+        deviations: study.deviations.clone(),
+        sources: sources(&analysis.published),
+        disagreements: ratios.iter().filter_map(disagreement).collect(),
+        figures: series.figures(),
+        ratios,
+    }
+}
+
+struct Series<'a> {
+    analysis: &'a Analysis,
+    simulated: &'a [SimulatedPoint],
+}
+
+impl Series<'_> {
+    /// The published metrics, in the order of the study.
+    fn metrics(&self) -> Vec<&str> {
+        let mut metrics: Vec<&str> = Vec::new();
+        for series in &self.analysis.published {
+            if !metrics.contains(&series.metric.as_str()) {
+                metrics.push(&series.metric);
+            }
+        }
+        metrics
+    }
+
+    /// The designs that are compared, each pair once.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for comparison in &self.analysis.comparisons {
+            if !pairs.contains(&(comparison.a, comparison.b)) {
+                pairs.push((comparison.a, comparison.b));
+            }
+        }
+        pairs
+    }
+
+    /// Every published ratio of two designs that ours, or a simulation, has as well.
+    fn ratios(&self) -> Vec<AtlasRatio> {
+        let metrics = self.metrics();
+        let main = metrics.iter().find(|metric| **metric == HEADLINE).or(metrics.first()).copied();
+        let mut all = Vec::new();
+        for metric in metrics {
+            for (a, b) in self.pairs() {
+                let mut of_pair = self.ratios_of(metric, a, b);
+                // Users ascend: the last one is the largest load.
+                if let Some(last) = of_pair.last_mut() {
+                    last.is_headline = Some(metric) == main;
+                }
+                all.append(&mut of_pair);
+            }
+        }
+        all
+    }
+
+    fn ratios_of(&self, metric: &str, a: usize, b: usize) -> Vec<AtlasRatio> {
+        let find = |design: usize| {
+            let all = &self.analysis.published;
+            all.iter().find(|series| series.design == design && series.metric == metric)
+        };
+        let Some((of_a, of_b)) = find(a).zip(find(b)) else { return Vec::new() };
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        for (at_a, users) in of_a.users.iter().enumerate() {
+            if let Some(at_b) = of_b.users.iter().position(|other| other == users) {
+                places.push((at_a, at_b));
+            }
+        }
+        places.sort_by_key(|(at_a, _)| of_a.users[*at_a]);
+        let ratio = |(at_a, at_b): (usize, usize)| {
+            self.ratio((of_a, at_a), (of_b, at_b))
+                .filter(|ratio| ratio.ours.is_some() || ratio.simulated.is_some())
+        };
+        places.into_iter().filter_map(ratio).collect()
+    }
+
+    fn ratio(&self, a: (&Published, usize), b: (&Published, usize)) -> Option<AtlasRatio> {
+        let value = |(series, at): (&Published, usize)| series.values.get(at).copied();
+        // So that the published ratio is 1 or more.
+        let is_turned = value(b)? < value(a)?;
+        let (top, bottom) = if is_turned { (a, b) } else { (b, a) };
+        let divided = |of: &dyn Fn((&Published, usize)) -> Option<f64>| {
+            let (top, bottom) = (of(top)?, of(bottom)?);
+            (bottom > 0.0).then_some(top / bottom)
+        };
+        let published = divided(&value)?;
+        let ours = divided(&|(series, at)| series.ours.get(at).copied().flatten());
+        let simulated = divided(&|(series, at)| self.simulated_value(series, at));
+        let interval = self.interval(a, b).map(|(low, high)| match is_turned {
+            true => (1.0 / high, 1.0 / low),
+            false => (low, high),
+        });
+        let error = |ratio: Option<f64>| ratio.map(|ratio| ratio / published - 1.0);
+        let title = |series: &Published| self.title(series.design);
+        let at_work = self.at_work(a.0.users.get(a.1).copied()?);
+        Some(AtlasRatio {
+            is_headline: false,
+            text: format!("{} over {}{at_work}", title(top.0), title(bottom.0)),
+            metric: self.metric(&a.0.metric).0,
+            published,
+            ours,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+            simulated,
+            error: error(ours),
+            simulated_error: error(simulated),
+            agreement: agreement(published, ours, interval),
+        })
+    }
+
+    /// The interval of the second design over the first one, with the host's share where that is known.
+    fn interval(&self, a: (&Published, usize), b: (&Published, usize)) -> Option<(f64, f64)> {
+        let users = a.0.rungs.get(a.1).copied().flatten()?;
+        let is_wanted = |one: &&Comparison| {
+            (one.a, one.b, one.scope) == (a.0.design, b.0.design, Scope::Rung)
+                && one.users == Some(users)
+                && one.metric == a.0.metric
+        };
+        let comparison = self.analysis.comparisons.iter().find(is_wanted)?;
+        let (low, high) = (comparison.low?, comparison.high?);
+        Some((comparison.host_low.unwrap_or(low), comparison.host_high.unwrap_or(high)))
+    }
+
+    fn simulated_value(&self, series: &Published, at: usize) -> Option<f64> {
+        let (design, users) =
+            (&self.analysis.designs.get(series.design)?.name, series.users.get(at)?);
+        let point = self.simulated.iter().find(|it| it.design == *design && it.users == *users)?;
+        match series.metric.as_str() {
+            HEADLINE => Some(point.headline),
+            "mean" => point.mean_ns,
+            _ => None,
+        }
+    }
+
+    fn title(&self, design: usize) -> &str {
+        self.analysis.designs.get(design).map_or("?", |design| design.title.as_str())
+    }
+
+    /// ` at 89 users`; nothing of a job.
+    fn at_work(&self, users: u32) -> String {
+        let workload = &self.analysis.workload;
+        match (workload.is_job, workload.is_block_load()) {
+            (true, _) => String::new(),
+            (false, true) => format!(" at {}", count(u64::from(users), "thread")),
+            (false, false) => format!(" at {}", count(u64::from(users), "user")),
+        }
+    }
+
+    /// Title and unit of a metric.
+    fn metric(&self, name: &str) -> (String, String) {
+        let (volume, inner) = match name.strip_prefix("volumes.").and_then(|it| it.split_once('.'))
+        {
+            Some((volume, inner)) => (Some(volume), inner),
+            None => (None, name),
+        };
+        let known = self.analysis.method.metrics.iter().find(|metric| metric.name == inner);
+        let (title, unit) = match (inner, known) {
+            (_, Some(metric)) => (metric.title.clone(), metric.unit.clone()),
+            ("p50" | "p95" | "p99", None) => (format!("{inner} response time"), "ns".to_string()),
+            ("mean", None) => ("Mean response time".to_string(), "ns".to_string()),
+            (other, None) if other.ends_with("_ns") => {
+                let words = other.trim_end_matches("_ns").replace('_', " ");
+                (crate::wording::sentence_case(&words), "ns".to_string())
+            }
+            (other, None) => {
+                (crate::wording::sentence_case(&other.replace('_', " ")), String::new())
+            }
+        };
+        match volume {
+            Some(volume) => (format!("{title}, {volume} volume"), unit),
+            None => (title, unit),
+        }
+    }
+
+    fn figures(&self) -> Vec<AtlasFigure> {
+        self.metrics().into_iter().map(|metric| self.figure(metric)).collect()
+    }
+
+    fn figure(&self, metric: &str) -> AtlasFigure {
+        let all = &self.analysis.published;
+        let list: Vec<&Published> = all.iter().filter(|series| series.metric == metric).collect();
+        let mut users: Vec<u32> = list.iter().flat_map(|series| &series.users).copied().collect();
+        users.sort_unstable();
+        users.dedup();
+        let values = |series: &Published, origin: LineOrigin| -> Vec<Option<f64>> {
+            let at = |wanted: &u32| {
+                let at = series.users.iter().position(|users| users == wanted)?;
+                match origin {
+                    LineOrigin::Published => series.values.get(at).copied(),
+                    LineOrigin::Ours => series.ours.get(at).copied().flatten(),
+                    LineOrigin::Simulated => self.simulated_value(series, at),
+                }
+            };
+            users.iter().map(at).collect()
+        };
+        let origins = [LineOrigin::Published, LineOrigin::Ours, LineOrigin::Simulated];
+        // The largest load that the first design has of everyone who has any of it.
+        let reference = list.first().and_then(|first| {
+            let lines: Vec<Vec<Option<f64>>> = origins
+                .iter()
+                .map(|origin| values(first, *origin))
+                .filter(|line| line.iter().any(Option::is_some))
+                .collect();
+            let is_shared =
+                |at: &usize| lines.iter().all(|line| line[*at].is_some_and(|it| it > 0.0));
+            (0..users.len()).rev().find(is_shared).map(|at| (*first, at))
+        });
+        let mut lines = Vec::new();
+        for (position, series) in list.iter().enumerate() {
+            for origin in origins {
+                let values_here = values(series, origin);
+                if values_here.iter().all(Option::is_none) {
+                    continue;
+                }
+                let one = reference.and_then(|(first, at)| values(first, origin)[at]);
+                let shape = |value: &Option<f64>| Some((*value)? / one.filter(|one| *one > 0.0)?);
+                lines.push(AtlasLine {
+                    design: position,
+                    title: self.title(series.design).to_string(),
+                    origin,
+                    shape: values_here.iter().map(shape).collect(),
+                    values: values_here,
+                });
+            }
+        }
+        let (title, unit) = self.metric(metric);
+        let reference = reference.map_or_else(String::new, |(first, at)| {
+            format!("{}{}", self.title(first.design), self.at_work(users[at]))
+        });
+        AtlasFigure { title, unit, users, reference, lines }
+    }
+}
+
+fn agreement(published: f64, ours: Option<f64>, interval: Option<(f64, f64)>) -> Agreement {
+    let Some(ours) = ours else { return Agreement::Unknown };
+    if interval.is_some_and(|(low, high)| (low..=high).contains(&published)) {
+        return Agreement::Within;
+    }
+    if (ours / published - 1.0).abs() <= CLOSE {
+        return Agreement::Close;
+    }
+    // The published ratio is 1 or more.
+    match (published > NO_DIFFERENCE, ours > NO_DIFFERENCE, ours < 1.0 / NO_DIFFERENCE) {
+        (true, true, _) => Agreement::SameDirection,
+        (true, _, true) => Agreement::Opposite,
+        _ => Agreement::NoDifference,
+    }
+}
+
+/// A headline that is far off, and every ratio of another direction, in words.
+fn disagreement(ratio: &AtlasRatio) -> Option<String> {
+    let ours = ratio.ours?;
+    let (error, metric) = (ratio.error?, &ratio.metric);
+    let own = match ratio.low.zip(ratio.high) {
+        Some((low, high)) => format!("{} {}", factor(ours), factor_interval(low, high)),
+        None => factor(ours),
+    };
+    let both =
+        format!("{}: {metric}: published {}, ours {own}", ratio.text, factor(ratio.published));
+    match ratio.agreement {
+        Agreement::Opposite => Some(format!("{both}; another design is ahead")),
+        Agreement::NoDifference => Some(format!("{both}; one of the two shows no difference")),
+        Agreement::SameDirection if ratio.is_headline => {
+            let word = if error > 0.0 { "more" } else { "less" };
+            Some(format!("{both}; {} {word}", percent(error.abs())))
+        }
+        _ => None,
+    }
+}
+
+fn sources(published: &[Published]) -> Vec<String> {
+    let mut sources: Vec<String> = Vec::new();
+    for series in published {
+        let of = match series.experiment.as_str() {
+            "" => series.source.clone(),
+            id => format!("{id}, {}", series.source),
+        };
+        let text = match series.note.as_str() {
+            "" => of,
+            note => format!("{of}: {note}"),
+        };
+        if !sources.contains(&text) {
+            sources.push(text);
+        }
+    }
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Agreement, agreement};
+
+    #[test]
+    fn agreement_is_about_intervals_then_size_then_direction() {
+        assert_eq!(agreement(2.3, Some(4.0), Some((2.0, 8.0))), Agreement::Within);
+        assert_eq!(agreement(2.3, Some(2.0), Some((1.9, 2.1))), Agreement::Close);
+        assert_eq!(agreement(2.3, Some(7.4), None), Agreement::SameDirection);
+        assert_eq!(agreement(2.3, Some(1.0), None), Agreement::NoDifference);
+        assert_eq!(agreement(1.0, Some(1.5), None), Agreement::NoDifference);
+        assert_eq!(agreement(2.3, Some(0.5), None), Agreement::Opposite);
+        assert_eq!(agreement(2.3, None, None), Agreement::Unknown);
+    }
+}

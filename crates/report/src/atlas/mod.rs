@@ -1,0 +1,214 @@
+//! The atlas: published experiments beside ours, one entry each.
+//!
+//! An entry is made of the analysis of one record, and of a simulation where there is one. Everything that the page and
+//! the terminal show is in here; they only draw it.
+//!
+//! What it deliberately does not do: judge who is right. It says where the numbers agree and where they do not.
+
+mod build;
+mod text;
+
+use serde::Serialize;
+
+use crate::analysis::{EvidenceKind, Workload};
+
+pub use build::{SimulatedPoint, entry, missing};
+pub use text::atlas_summary;
+
+/// Version of the JSON form: raised when a field changes its meaning or disappears.
+pub const ATLAS_FORMAT: u32 = 1;
+
+/// Experiments beside their publications.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Atlas {
+    /// [`ATLAS_FORMAT`].
+    pub format: u32,
+    /// In the order in which they were asked for.
+    pub experiments: Vec<AtlasExperiment>,
+    /// Median of the errors of the headline ratios of runs, without their signs; `null` without any.
+    pub median_error: Option<f64>,
+    /// The same of simulations.
+    pub simulated_median_error: Option<f64>,
+}
+
+/// One experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasExperiment {
+    /// Name of the study, as it is given to commands: `kingston/k2`.
+    pub name: String,
+    /// Title for readers.
+    pub title: String,
+    /// The question it asks.
+    pub question: String,
+    /// What kind of evidence its run is; `null` without a run.
+    pub evidence: Option<EvidenceKind>,
+    /// The workload; `null` without a run.
+    pub workload: Option<Workload>,
+    /// Scale of the run: `1/16`.
+    pub scale: String,
+    /// Why it has no run, or why that ended early.
+    pub problem: Option<String>,
+    /// File of the record; empty without a run.
+    pub record: String,
+    /// Our answer.
+    pub answer: String,
+    /// What the run says about itself: by how much, how sure, why.
+    pub reasons: Vec<String>,
+    /// What differs from the publication.
+    pub deviations: Vec<String>,
+    /// Documents and figures of the published numbers, with what to know about them.
+    pub sources: Vec<String>,
+    /// Published ratios with ours.
+    pub ratios: Vec<AtlasRatio>,
+    /// Published values with ours, on the same axes.
+    pub figures: Vec<AtlasFigure>,
+    /// Where the two disagree, in words.
+    pub disagreements: Vec<String>,
+}
+
+/// A ratio of two published numbers, with ours. It is written so that the published one is 1 or more.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasRatio {
+    /// Whether it is the experiment's main result: what the workload counts, at the highest number of users.
+    pub is_headline: bool,
+    /// What is divided: `NVMe over SATA at 89 users`.
+    pub text: String,
+    /// What was measured, for readers.
+    pub metric: String,
+    /// The published ratio.
+    pub published: f64,
+    /// Ours; `null` where a run lacks it.
+    pub ours: Option<f64>,
+    /// Lower end of its 95 % interval, with the host's share; `null` where there is none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// That of the simulation.
+    pub simulated: Option<f64>,
+    /// Ours over the published one, less 1.
+    pub error: Option<f64>,
+    /// The same of the simulation.
+    pub simulated_error: Option<f64>,
+    /// How well ours agrees.
+    pub agreement: Agreement,
+}
+
+/// How well a ratio of ours agrees with a published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "AtlasAgreement"))]
+#[serde(rename_all = "kebab-case")]
+pub enum Agreement {
+    /// The published ratio lies in our interval.
+    Within,
+    /// It differs by a quarter at most.
+    Close,
+    /// The same design is ahead, by another factor.
+    SameDirection,
+    /// One of the two shows no difference (less than 5 %).
+    NoDifference,
+    /// Another design is ahead.
+    Opposite,
+    /// There is no ratio of ours.
+    Unknown,
+}
+
+impl Agreement {
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Agreement::Within => "within the interval",
+            Agreement::Close => "within 25 %",
+            Agreement::SameDirection => "same direction",
+            Agreement::NoDifference => "one shows no difference",
+            Agreement::Opposite => "opposite",
+            Agreement::Unknown => "not measured",
+        }
+    }
+}
+
+/// One published metric of an experiment, with ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasFigure {
+    /// What was measured, for readers.
+    pub title: String,
+    /// Unit of the values: `1/min`, `ns`, `share`.
+    pub unit: String,
+    /// Users of each value, at the size of the publication.
+    pub users: Vec<u32>,
+    /// Where each line is 1: `NVMe at 89 users`. Empty where there is no such place.
+    pub reference: String,
+    /// The lines.
+    pub lines: Vec<AtlasLine>,
+}
+
+/// One line of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasLine {
+    /// Position of its design among those of the figure.
+    pub design: usize,
+    /// Title of the design.
+    pub title: String,
+    /// Whose numbers they are.
+    pub origin: LineOrigin,
+    /// The values in the unit of the figure, one per number of users.
+    pub values: Vec<Option<f64>>,
+    /// The same as multiples of this origin's value at the reference.
+    pub shape: Vec<Option<f64>>,
+}
+
+/// Whose numbers a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum LineOrigin {
+    /// The publication's.
+    Published,
+    /// A run's.
+    Ours,
+    /// A simulation's.
+    Simulated,
+}
+
+impl Atlas {
+    /// The atlas of these experiments.
+    pub fn new(experiments: Vec<AtlasExperiment>) -> Atlas {
+        let headlines = || {
+            let ratios = experiments.iter().flat_map(|one| &one.ratios);
+            ratios.filter(|ratio| ratio.is_headline)
+        };
+        Atlas {
+            format: ATLAS_FORMAT,
+            median_error: median(headlines().filter_map(|ratio| ratio.error)),
+            simulated_median_error: median(headlines().filter_map(|ratio| ratio.simulated_error)),
+            experiments,
+        }
+    }
+}
+
+fn median(errors: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sizes: Vec<f64> = errors.map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    let middle = sizes.len() / 2;
+    match sizes.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(sizes[middle]),
+        _ => Some((sizes[middle - 1] + sizes[middle]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn a_median_has_no_sign() {
+        assert_eq!(median([].into_iter()), None);
+        assert_eq!(median([-0.5, 0.1, 0.2].into_iter()), Some(0.2));
+        assert_eq!(median([0.1, -0.3].into_iter()), Some(0.2));
+    }
+}

@@ -1,0 +1,92 @@
+//! The atlas for terminals: a table of headline ratios, then what disagrees.
+
+use crate::text_table::{Align, TextColumn, render, wrap};
+use crate::wording::{factor, factor_interval, percent};
+
+use super::{Atlas, AtlasExperiment, AtlasRatio};
+
+/// The atlas as text of at most `width` columns where that is possible.
+pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
+    let mut lines = Vec::new();
+    let rows: Vec<(&AtlasExperiment, &AtlasRatio)> = atlas
+        .experiments
+        .iter()
+        .flat_map(|one| one.ratios.iter().map(move |ratio| (one, ratio)))
+        .filter(|(_, ratio)| ratio.is_headline)
+        .collect();
+    if !rows.is_empty() {
+        lines.extend(render(columns(&rows), width));
+        lines.push(String::new());
+    }
+    for (errors, whose) in
+        [(atlas.median_error, "runs"), (atlas.simulated_median_error, "simulations")]
+    {
+        if let Some(error) = errors {
+            lines.push(format!("Median error of the ratios of {whose}: {}.", percent(error)));
+        }
+    }
+    for experiment in &atlas.experiments {
+        let name = &experiment.name;
+        if let Some(problem) = &experiment.problem {
+            lines.extend(wrap(&format!("{name}: {problem}"), width, "", "  "));
+        } else if experiment.ratios.is_empty() {
+            let why = match experiment.figures.is_empty() {
+                true => "nothing published stands in the study",
+                false => "no two designs with published numbers to compare",
+            };
+            lines.extend(wrap(&format!("{name}: {why}. {}", experiment.answer), width, "", "  "));
+        }
+        for text in &experiment.disagreements {
+            lines.extend(wrap(&format!("{name}: {text}"), width, "", "  "));
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn columns(rows: &[(&AtlasExperiment, &AtlasRatio)]) -> Vec<TextColumn> {
+    let column = |header: &str,
+                  align: Align,
+                  dispensable: u8,
+                  cell: &dyn Fn(&AtlasExperiment, &AtlasRatio) -> String| {
+        TextColumn {
+            header: header.to_string(),
+            align,
+            dispensable,
+            cells: rows.iter().map(|(one, ratio)| cell(one, ratio)).collect(),
+        }
+    };
+    let known =
+        |value: Option<f64>, write: fn(f64) -> String| value.map_or_else(|| "-".to_string(), write);
+    vec![
+        column("study", Align::Left, 0, &|one, _| one.name.clone()),
+        column("ratio", Align::Left, 0, &|_, ratio| ratio.text.clone()),
+        column("published", Align::Right, 0, &|_, ratio| factor(ratio.published)),
+        column("ours", Align::Right, 0, &|_, ratio| known(ratio.ours, factor)),
+        column("95 %", Align::Left, 3, &|_, ratio| {
+            let interval = ratio.low.zip(ratio.high);
+            interval.map_or_else(|| "-".to_string(), |(low, high)| factor_interval(low, high))
+        }),
+        column("error", Align::Right, 0, &|_, ratio| known(ratio.error, signed)),
+        column("simulated", Align::Right, 1, &|_, ratio| known(ratio.simulated, factor)),
+        column("its error", Align::Right, 2, &|_, ratio| known(ratio.simulated_error, signed)),
+        column("evidence", Align::Left, 4, &|one, _| {
+            one.evidence.map_or("-", |evidence| evidence.as_str()).to_string()
+        }),
+    ]
+}
+
+fn signed(error: f64) -> String {
+    let text = percent(error.abs());
+    if error < 0.0 { format!("-{text}") } else { format!("+{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn errors_have_a_sign() {
+        assert_eq!(signed(-0.123), "-12 %");
+        assert_eq!(signed(0.02), "+2 %");
+    }
+}

@@ -1,0 +1,167 @@
+// The page of an atlas: published experiments with their printed numbers and ours, on the same axes.
+//
+// What it deliberately does not do: compute. Ratios, errors and shapes come from the atlas.
+
+import type { Atlas, AtlasAgreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, Estimate, LineOrigin } from "./analysis";
+import { drawCurves } from "./chart/curves";
+import type { ChartDesign } from "./chart/estimate";
+import { figure } from "./chart/frame";
+import { swatch } from "./chart/marker";
+import { contents } from "./contents";
+import { html, type Child } from "./dom";
+import { change, count, MISSING, percent, ratio } from "./format";
+import { bar } from "./masthead";
+import { section } from "./page";
+import { deviations } from "./section/published";
+import { evidenceBadge } from "./section/verdict";
+import { table } from "./table";
+import { designLook, type DesignLook } from "./theme";
+import { quantity, unitName } from "./unit";
+import { isBlockLoad } from "./vocabulary";
+
+const TITLE = "Published experiments and ours";
+
+/** How the lines of an origin look: the colour is the design's. */
+const LOOKS: Record<LineOrigin, Pick<DesignLook, "dash" | "marker">> = {
+  published: { dash: "7 4", marker: "square" },
+  ours: { dash: "", marker: "circle" },
+  simulated: { dash: "2 3", marker: "triangle" },
+};
+
+const AGREEMENT: Record<AtlasAgreement, [string, string]> = {
+  within: ["within the interval", "good"],
+  close: ["within 25 %", "good"],
+  "same-direction": ["same direction", "warn"],
+  "no-difference": ["one shows no difference", "warn"],
+  opposite: ["opposite", "bad"],
+  unknown: ["not measured", ""],
+};
+
+/** Replaces the plain text by the page. */
+export function atlasPage(atlas: Atlas): void {
+  const main = html("main", { id: "report" }, overview(atlas), atlas.experiments.map(experiment));
+  document.getElementById("fallback")?.remove();
+  document.body.append(
+    html("a", { class: "skip", href: "#overview" }, "Skip to the ratios"),
+    bar(TITLE),
+    html("div", { class: "columns" }, contents(main), main),
+  );
+}
+
+function overview(atlas: Atlas): HTMLElement {
+  const rows = atlas.experiments.flatMap((one) =>
+    one.ratios.filter((it) => it.is_headline).map((it): [AtlasExperiment, AtlasRatio] => [one, it]));
+  const median = (error: number | null, whose: string) =>
+    error === null ? null : html("p", {}, `Median error of the ratios of ${whose}: ${percent(error, 0)}.`);
+  return section(
+    "overview", TITLE,
+    "Sizes, hosts and engines differ from those of the publications: ratios are compared, not values. Each is written so that the published one is 1 or more.",
+    median(atlas.median_error, "runs"),
+    median(atlas.simulated_median_error, "simulations"),
+    rows.length === 0 ? null : table(
+      [{ heading: "Study" }, ...RATIO_COLUMNS],
+      rows.map(([one, it]) => ({
+        cells: [html("a", { href: `#${idOf(one)}` }, one.name), ...ratioCells(it)],
+      })),
+      "Headline ratios",
+    ),
+  );
+}
+
+const RATIO_COLUMNS = [
+  { heading: "Ratio", design: true },
+  { heading: "Metric" },
+  { heading: "Published", numeric: true },
+  { heading: "Ours", numeric: true },
+  { heading: "95 %", numeric: true },
+  { heading: "Error", numeric: true },
+  { heading: "Simulated", numeric: true },
+  { heading: "Error", numeric: true },
+  { heading: "Agreement" },
+];
+
+function ratioCells(it: AtlasRatio): Child[] {
+  const [text, className] = AGREEMENT[it.agreement];
+  const error = (value: number | null) => (value === null ? MISSING : change(1 + value));
+  const interval = it.low === null || it.high === null ? MISSING : `${ratio(it.low)} to ${ratio(it.high)}`;
+  return [
+    it.text, it.metric, ratio(it.published), ratio(it.ours), interval, error(it.error),
+    ratio(it.simulated), error(it.simulated_error),
+    html("span", { class: `badge ${className}` }, text),
+  ];
+}
+
+function idOf(one: AtlasExperiment): string {
+  return `study-${one.name.replace(/[^a-z0-9-]/g, "-")}`;
+}
+
+function experiment(one: AtlasExperiment): HTMLElement {
+  const list = (title: string, texts: string[]) =>
+    texts.length === 0 ? null : html("div", {}, html("h3", {}, title), html("ul", {}, texts.map((text) => html("li", {}, text))));
+  const scale = one.scale === "" || one.scale === "1/1" ? null : html("span", { class: "badge" }, `scale ${one.scale}`);
+  return section(
+    idOf(one), `${one.name}: ${one.title}`, one.question,
+    html("p", { class: "badges" }, one.evidence === null ? null : evidenceBadge(one.evidence), scale),
+    one.problem === null ? null : html("p", { class: "status bad" }, one.problem),
+    one.answer === "" ? null : html("p", {}, html("b", {}, "Ours: "), one.answer),
+    list("What disagrees", one.disagreements),
+    html("div", { class: "chart-grid" }, one.figures.map((it) => chart(one, it))),
+    one.ratios.length === 0 ? null : table(RATIO_COLUMNS, one.ratios.map((it) => ({ cells: ratioCells(it) })), "Ratios"),
+    deviations(one.deviations),
+    list("What our run says about itself", one.reasons),
+    one.figures.length === 0 ? null : html("details", { class: "disclosure" },
+      html("summary", {}, "Values"), one.figures.map((it) => values(one, it))),
+    list("Sources", one.sources),
+  );
+}
+
+function titleOf(line: AtlasLine): string {
+  return `${line.title}, ${line.origin}`;
+}
+
+function lookOf(line: AtlasLine): DesignLook {
+  return { ...designLook(line.design), ...LOOKS[line.origin] };
+}
+
+function usersTitle(one: AtlasExperiment): string {
+  if (isBlockLoad(one.workload ?? undefined)) return "threads per volume";
+  return one.workload?.is_job ? "sessions" : "virtual users";
+}
+
+/** Published values and ours as multiples of one of them; nothing where there is no shape to see. */
+function chart(one: AtlasExperiment, it: AtlasFigure): Child {
+  if (it.users.length < 2 || it.reference === "") return null;
+  const lines: ChartDesign[] = it.lines.map((line) => ({ title: titleOf(line), look: lookOf(line) }));
+  const estimates = it.users.map((_, rung) =>
+    it.lines.map((line): Estimate | null => {
+      const value = line.shape[rung] ?? null;
+      return value === null ? null : { value, low: null, high: null, basis: "none", runs: [] };
+    }));
+  return html("div", {},
+    figure({
+      title: it.title,
+      note: `1 = ${it.reference}, of the publication and of ours`,
+      description: `${it.title} against ${usersTitle(one)}, published and ours, as multiples of the value of ${it.reference}.`,
+      draw: (width) => drawCurves(
+        {
+          designs: lines, rungs: it.users, estimates, unit: "1", vertical: "from zero",
+          horizontal: { title: `${usersTitle(one)} of the publication`, write: count },
+        },
+        width,
+      ),
+    }),
+    html("ul", { class: "legend" }, lines.map((line) => html("li", {}, swatch(line.look), line.title))));
+}
+
+function values(one: AtlasExperiment, it: AtlasFigure): HTMLElement {
+  const isJob = one.workload?.is_job ?? false;
+  const unit = unitName(it.unit);
+  return table(
+    [...(isJob ? [] : [{ heading: usersTitle(one), numeric: true }]),
+      ...it.lines.map((line) => ({ heading: titleOf(line), numeric: true }))],
+    it.users.map((users, rung) => ({
+      cells: [...(isJob ? [] : [count(users)]), ...it.lines.map((line) => quantity(line.values[rung], it.unit))],
+    })),
+    `${it.title}${unit === "" ? "" : `, ${unit}`}`,
+  );
+}

@@ -1,0 +1,220 @@
+//! `underlay reproduce`: runs studies of published experiments, and puts their printed numbers beside ours on one page.
+//!
+//! A study whose finished record is there is not run again, and an interrupted one is resumed: the same command goes on
+//! where it was. The page is written after each study.
+
+use crate::cli::answer;
+use crate::cli::simulate::points;
+use crate::cli::studies;
+use crate::cli::terminal;
+use crate::exit_code;
+use crate::lab::progress::{Bar, Progress};
+use crate::lab::records::{Fresh, finished, place};
+use crate::lab::{Executed, execute, with_host_view};
+use crate::stop::{Stop, chain};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use underlay_core::Nanos;
+use underlay_host::StateDir;
+use underlay_report::atlas::{AtlasExperiment, SimulatedPoint, entry, missing};
+use underlay_report::{Atlas, atlas_summary};
+use underlay_study::{
+    Colour, HostView, Plan, PlanOptions, Problems, Source, StudySize, builtin_studies, check, read,
+};
+
+/// Arguments of `underlay reproduce`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Studies: built in, such as `kingston/k2`, or files.
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    studies: Vec<String>,
+    /// Every built-in study of a published experiment. What this host cannot run is listed with the reason.
+    #[arg(long)]
+    all: bool,
+    /// At the size of the publications, instead of the studies' laptop size.
+    #[arg(long)]
+    full_size: bool,
+    /// The page to write.
+    #[arg(long, value_name = "FILE", default_value = PAGE)]
+    page: PathBuf,
+    /// Run again what has a finished record.
+    #[arg(long)]
+    fresh: bool,
+    /// Hide the progress bar.
+    #[arg(long)]
+    no_progress: bool,
+    /// Print the atlas as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Open the page in the browser afterwards.
+    #[arg(long)]
+    open: bool,
+}
+
+const PAGE: &str = "underlay-records/atlas.html";
+
+/// A study that was asked for.
+struct Wanted {
+    name: String,
+    source: Source,
+    options: PlanOptions,
+    /// Its plan on this host, or why it has none.
+    plan: Result<Box<Plan>, Problems>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let wanted = wanted(arguments)?;
+    if let Some(folder) = arguments.page.parent() {
+        fs::create_dir_all(folder).map_err(|error| {
+            Stop::bad_input(format!("could not create {}: {error}", folder.display()))
+        })?;
+    }
+    announce(&wanted, arguments);
+    let mut entries: Vec<AtlasExperiment> = Vec::new();
+    let mut failed: Option<Stop> = None;
+    for one in &wanted {
+        let (entry, outcome) = experiment(one, arguments);
+        entries.push(entry);
+        // Last night's page is of use even if this night ends early.
+        answer::write_atlas(&Atlas::new(entries.clone()), &arguments.page)?;
+        match outcome {
+            Err(stop) if stop.code() == exit_code::INTERRUPTED => return Err(stop),
+            Err(stop) => {
+                errln!("{}: {stop}", one.name);
+                failed.get_or_insert(stop);
+            }
+            Ok(()) => {}
+        }
+    }
+    let atlas = Atlas::new(entries);
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&atlas).map_err(|error| Stop::internal(&error))?;
+        outln!("{json}");
+    } else {
+        out!("{}", atlas_summary(&atlas, terminal::width()));
+    }
+    errln!("atlas: {}", arguments.page.display());
+    if arguments.open {
+        answer::open_in_browser(&arguments.page)?;
+    }
+    match failed {
+        // It was printed when it happened.
+        Some(stop) => Err(Stop::silent(stop.code())),
+        None => Ok(()),
+    }
+}
+
+/// All studies with their plans, before anything is run. One that was named and cannot be run ends the command.
+fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Stop> {
+    let names: Vec<String> = match arguments.all {
+        true => builtin_studies()
+            .iter()
+            .filter(|study| study.name.contains('/'))
+            .map(|study| study.name.clone())
+            .collect(),
+        false => arguments.studies.clone(),
+    };
+    let state = StateDir::usual_place().map_err(|error| Stop::host(chain(&error)))?;
+    let mut all: Vec<Wanted> = Vec::new();
+    let mut is_refused = false;
+    for name in names {
+        if all.iter().any(|other| other.name == name) {
+            continue;
+        }
+        let source = studies::find(&name)?;
+        let has_laptop_size = read(&source).is_ok_and(|study| study.has_laptop_size());
+        let size = (has_laptop_size && !arguments.full_size).then_some(StudySize::Laptop);
+        let options = PlanOptions { size, ..PlanOptions::default() };
+        let plan = with_host_view(&state, |host| check(&source, &options, host));
+        let plan = plan.map(|(_, plan)| Box::new(plan));
+        if let Err(problems) = &plan
+            && !arguments.all
+        {
+            err!("{}", problems.render(terminal::width(), Colour::Plain));
+            is_refused = true;
+        }
+        all.push(Wanted { name, source, options, plan });
+    }
+    if is_refused { Err(Stop::silent(exit_code::BAD_INPUT)) } else { Ok(all) }
+}
+
+fn announce(wanted: &[Wanted], arguments: &Arguments) {
+    let plans = || wanted.iter().filter_map(|one| Some((one, one.plan.as_ref().ok()?)));
+    let left = plans().filter(|(one, plan)| known(one, plan, arguments).is_none());
+    let (mut runs, mut time) = (0, 0_u64);
+    for (_, plan) in left {
+        runs += 1;
+        time = time.saturating_add(plan.estimates.duration.0);
+    }
+    let done = plans().count() - runs;
+    errln!("{} studies, {done} of them finished; about {} left", wanted.len(), Nanos(time));
+}
+
+/// The finished record of a study, unless it is to be run again.
+fn known(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Option<PathBuf> {
+    if arguments.fresh { None } else { finished(&plan.name, &one.source, &one.options) }
+}
+
+/// Runs a study, unless its record is there. Its entry is of use even when the run failed.
+fn experiment(one: &Wanted, arguments: &Arguments) -> (AtlasExperiment, Result<(), Stop>) {
+    let without =
+        |title: &str, question: &str, problem: String| missing(&one.name, title, question, problem);
+    let plan = match &one.plan {
+        Ok(plan) => plan,
+        Err(problems) => {
+            let reason = problems.as_slice().first().map(|it| it.to_string()).unwrap_or_default();
+            let title =
+                read(&one.source).map(|it| (it.title().to_string(), it.question().to_string()));
+            let (title, question) = title.unwrap_or_default();
+            let problem = format!("not run here: {reason}");
+            return (without(&title, &question, problem), Ok(()));
+        }
+    };
+    let (record, outcome) = match known(one, plan, arguments) {
+        Some(record) => (record, Ok(())),
+        None => match run_study(one, plan, arguments) {
+            Ok(Executed { record, outcome }) => (record, outcome),
+            Err(stop) => {
+                return (without(&plan.title, &plan.question, stop.to_string()), Err(stop));
+            }
+        },
+    };
+    let analysis = match answer::read(&record) {
+        Ok(analysis) => analysis,
+        Err(stop) => return (without(&plan.title, &plan.question, stop.to_string()), Err(stop)),
+    };
+    let problem = outcome.as_ref().err().map(ToString::to_string);
+    let shown = file_name(&record);
+    let entry = entry((&one.name, &shown), &analysis, &simulated(&one.source), problem);
+    // The report is one link away from the page.
+    let report = answer::write_report(&analysis, &record.with_extension("html"));
+    (entry, outcome.and(report))
+}
+
+fn run_study(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Result<Executed, Stop> {
+    errln!("{}: {}", one.name, plan.title);
+    let fresh = if arguments.fresh { Fresh::Yes } else { Fresh::No };
+    let place = place(&plan.name, &one.source, &one.options, fresh)?;
+    let bar = if arguments.no_progress { Bar::Never } else { Bar::Automatic };
+    execute(plan, &place, &mut Progress::new(bar))
+}
+
+/// What virtual time says of a block load, at the size of the study. That it cannot be simulated is no failure.
+fn simulated(source: &Source) -> Vec<SimulatedPoint> {
+    let Ok((_, plan)) = check(source, &PlanOptions::default(), &HostView::unlimited()) else {
+        return Vec::new();
+    };
+    if plan.workload.kind.block().is_none() {
+        return Vec::new();
+    }
+    points(&plan).unwrap_or_else(|stop| {
+        errln!("{} is not simulated: {stop}", source.name);
+        Vec::new()
+    })
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,172 @@
+//! `underlay reproduce`, end to end: a block study, which virtual time has as well, and a database study at its laptop
+//! size. Their numbers stand beside the published ones, and nothing is run twice.
+
+use crate::common::{Bench, SMALL_STUDY, cannot_run_servers};
+use serde_json::Value;
+
+/// Two parts of drives that this host outruns, and a ratio that someone printed.
+const BLOCKS: &str = r#"
+name = "blocks"
+title = "Two small drives"
+question = "How many times the I/Os of the slow drive does the fast one do?"
+deviations = ["Both are small parts of a drive."]
+
+[volumes.data]
+capacity = "64MiB"
+
+[[design]]
+name = "fast"
+[[design.datastore.emulated.devices]]
+name = "fast"
+profile = "dc1500m-960"
+overrides = { divisor = 128 }
+
+[[design]]
+name = "slow"
+[[design.datastore.emulated.devices]]
+name = "slow"
+profile = "5200eco-1920"
+overrides = { divisor = 512 }
+
+[workload.block]
+profile = "4k-random-70-30"
+threads = 2
+working-set = "16MiB"
+
+[procedure]
+settle = "0s"
+warm-up = "0s"
+ramp-up = "1s"
+measure = "5s"
+repeats = 1
+null-twin = false
+
+[[published]]
+design = "fast"
+experiment = "X1"
+metric = "result"
+users = [2]
+values = [6000.0]
+source = "a paper, figure 1"
+
+[[published]]
+design = "slow"
+experiment = "X1"
+metric = "result"
+users = [2]
+values = [1000.0]
+source = "a paper, figure 1"
+"#;
+
+/// What the small study of a database becomes: eight times as large, and as small as before on a laptop.
+const DATABASE: &str = r#"
+[laptop]
+procedure.measure = "5s"
+procedure.ramp-up = "1s"
+procedure.users = [2]
+
+[[published]]
+design = "a"
+metric = "nopm"
+users = [2]
+values = [3000.0]
+source = "another paper"
+
+[[published]]
+design = "b"
+metric = "nopm"
+users = [2]
+values = [2000.0]
+source = "another paper"
+"#;
+
+fn reproduce(bench: &Bench, options: &[&str]) -> (Value, String) {
+    let studies = ["reproduce", "blocks.toml", "small.toml", "--no-progress", "--json"];
+    let ended = bench.run(&[&studies[..], options].concat());
+    let told = ended.stderr.clone();
+    let atlas = ended.expect(0);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    (serde_json::from_str(&atlas).expect("JSON on standard output"), told)
+}
+
+fn records(bench: &Bench) -> Vec<String> {
+    let folder = std::fs::read_dir(bench.path().join("underlay-records")).expect("records");
+    let names = folder.map(|it| it.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".sqlite")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("blocks.toml", BLOCKS);
+    let long = SMALL_STUDY.replace("measure = \"5s\"", "measure = \"1h\"");
+    assert_ne!(long, SMALL_STUDY);
+    bench.write("small.toml", &format!("{long}{DATABASE}"));
+    let (atlas, told) = reproduce(&bench, &[]);
+    assert!(told.contains("2 studies, 0 of them finished"), "{told}");
+
+    let blocks = &atlas["experiments"][0];
+    assert_eq!((&blocks["name"], &blocks["problem"]), (&"blocks.toml".into(), &Value::Null));
+    assert_eq!(blocks["deviations"][0], "Both are small parts of a drive.");
+    let ratio = &blocks["ratios"][0];
+    assert_eq!(
+        (&ratio["text"], &ratio["published"]),
+        (&"fast over slow at 2 threads".into(), &6.0.into())
+    );
+    assert_eq!(ratio["is_headline"], true);
+    let number = |ratio: &Value, key: &str| {
+        ratio[key].as_f64().unwrap_or_else(|| panic!("{key} of {ratio:#}"))
+    };
+    let (ours, simulated) = (number(ratio, "ours"), number(ratio, "simulated"));
+    assert!(ours > 1.5 && simulated > 1.5, "{ratio:#}");
+    assert!((number(ratio, "error") - (ours / 6.0 - 1.0)).abs() < 1e-9, "{ratio:#}");
+    assert!((number(ratio, "simulated_error") - (simulated / 6.0 - 1.0)).abs() < 1e-9);
+    // The same model in real and in virtual time.
+    assert!(
+        (0.4..2.5).contains(&(ours / simulated)),
+        "{ours} in real time, {simulated} in virtual"
+    );
+    // One place is 1 for everyone.
+    let lines = blocks["figures"][0]["lines"].as_array().expect("lines");
+    assert_eq!(lines.len(), 6, "{lines:#?}");
+    assert!(lines[..3].iter().all(|line| line["shape"][0] == 1.0), "{lines:#?}");
+
+    let small = &atlas["experiments"][1];
+    assert_eq!(small["problem"], Value::Null, "{small:#}");
+    let ratio = &small["ratios"][0];
+    assert_eq!(ratio["text"], "No delay over NVMe DC1500M at 2 users");
+    assert!(number(ratio, "ours") > 0.0 && ratio["simulated"] == Value::Null, "{ratio:#}");
+    assert!(atlas["median_error"].is_number() && atlas["simulated_median_error"].is_number());
+
+    let page = bench.path().join("underlay-records/atlas.html");
+    let html = std::fs::read_to_string(&page).expect("the page");
+    assert!(html.contains("id=\"atlas\"") && html.contains("fast over slow"), "no atlas");
+    let before = records(&bench);
+    assert_eq!(before.len(), 2, "{before:?}");
+
+    let (again, told) = reproduce(&bench, &["--page", "again.html"]);
+    assert!(told.contains("2 studies, 2 of them finished"), "{told}");
+    assert_eq!((records(&bench), again), (before, atlas));
+    assert!(bench.path().join("again.html").is_file());
+    let table = bench.run(&["reproduce", "blocks.toml"]).expect(0);
+    assert!(table.contains("published") && table.contains("6.0x"), "{table}");
+}
+
+#[test]
+fn a_study_that_cannot_be_run_is_refused_before_any_runs() {
+    let bench = Bench::new();
+    bench.write("blocks.toml", BLOCKS);
+    bench.write("wrong.toml", &BLOCKS.replace("threads = 2", "threads = 0"));
+    let ended = bench.run(&["reproduce", "blocks.toml", "wrong.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("threads"), "{}", ended.stderr);
+    assert!(!bench.path().join("underlay-records").exists());
+    let ended = bench.run(&["reproduce"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+}
