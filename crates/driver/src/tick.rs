@@ -282,6 +282,27 @@ impl DriveTick {
         self.shape.headline.types.iter().filter_map(|kind| self.types.get(*kind))
     }
 
+    /// Adds what other users, of the same workload, did within the same time: the result is of all of them, and its time is this
+    /// tick's own.
+    pub fn add_beside(&mut self, other: &DriveTick) {
+        for (mine, theirs) in self.types.iter_mut().zip(&other.types) {
+            mine.merge(theirs);
+        }
+        self.arrivals.add(&other.arrivals);
+        self.connects.merge(&other.connects);
+        self.users.add(&other.users);
+        self.dispatch_lag.merge(&other.dispatch_lag);
+        self.cpu_ns += other.cpu_ns;
+        self.thread_cpu_ns.extend_from_slice(&other.thread_cpu_ns);
+        if other.busiest.awake_ns() > self.busiest.awake_ns() {
+            self.busiest = other.busiest;
+        }
+        // Drivers of one process each say what the whole process has.
+        self.memory = self.memory.max(other.memory);
+        self.late_threads += other.late_threads;
+        self.samples.merge(other.samples.clone());
+    }
+
     /// Appends the tick that follows this one: the result covers both.
     pub fn append(&mut self, later: &DriveTick) {
         self.end = later.end;

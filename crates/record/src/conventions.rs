@@ -9,6 +9,12 @@
 //! to the time between two readings. Readings are due at whole seconds. A reader draws each in the second that contains the
 //! middle of its interval, so that effects of an event are drawn neither before it nor a second late.
 
+/// What belongs to one of several databases of a run is recorded under the name of the database, a slash and the name that it has in
+/// a run of one: `oltp-1/new_order`, `oltp-1/postgres`, `oltp-1/engine`. So are transactions, documents of a run, sources, checks and
+/// the histograms of [`histogram_scope::DRIVER`]. Under the plain names are the totals: counts and distributions of all databases
+/// together; of their servers what they have in common.
+pub const OF_DATABASE: char = '/';
+
 /// Names of [`crate::Document`]s.
 pub mod document {
     /// Per run: settings of the database engine in force, object `name -> value` (text or
@@ -135,6 +141,8 @@ pub mod event {
     pub const RATE: &str = "rate";
     /// A backup or restore of a job; data carries `until_ns`. Derived by reports from the outcome.
     pub const OPERATION: &str = "operation";
+    /// The job of a database was done, beside the users of others.
+    pub const JOB_DONE: &str = "job-done";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
     /// A note of a sampler.
@@ -166,6 +174,10 @@ pub mod finding {
     pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
     /// Copies were still being made at the end of the longest time that the study waits for them.
     pub const RESYNC_NOT_DONE: &str = "resync-not-done";
+    /// The job of a database was stopped with the users of others, before it was done.
+    pub const JOB_STOPPED: &str = "job-stopped";
+    /// The job of a database was done before the users of others had been measured.
+    pub const JOB_DONE_EARLY: &str = "job-done-early";
     /// Summary of background work.
     pub const BACKGROUND: &str = "background";
     /// A search found no rate, or not the highest one.

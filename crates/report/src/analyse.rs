@@ -3,11 +3,11 @@
 use underlay_record::{ReadError, Record};
 
 use crate::analysis::{
-    ANALYSIS_FORMAT, Analysis, Bottleneck, CausalCheck, Confound, Design, Distribution, DriverLoad,
-    Finding, Peak, Rung, RungValidity, Study, Window,
+    ANALYSIS_FORMAT, Analysis, Bottleneck, CausalCheck, Confound, Database, Design, Distribution,
+    DriverLoad, Finding, Peak, Rung, RungValidity, Study, Window,
 };
 use crate::axes::Axes;
-use crate::digest::{Digest, evidence_kind};
+use crate::digest::{DatabaseDigest, Digest, evidence_kind};
 use crate::ladder::Group;
 use crate::observed::CausalFacts;
 use crate::plan_view::PlanView;
@@ -66,6 +66,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         designs,
         comparisons,
         rungs: ladders.rungs,
+        databases: databases(&digest),
         peaks: ladders.peaks,
         causal_checks: causal_checks(&digest, &ladders.bottlenecks),
         bottlenecks: ladders.bottlenecks,
@@ -144,7 +145,8 @@ struct Ladders {
 fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
     let plan = PlanView::new(&digest.manifest.plan);
     let windows: Vec<Window> = digest.windows.iter().map(ladder::window).collect();
-    let rungs: Vec<Rung> = groups.iter().map(|group| ladder::rung(group, digest)).collect();
+    let rungs: Vec<Rung> =
+        groups.iter().map(|group| ladder::rung(group, digest, &digest.workload)).collect();
     let judge = |(group, slope): (&Group<'_>, Option<f64>)| {
         let steady = windows
             .iter()
@@ -170,6 +172,23 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
         windows,
         rungs,
     }
+}
+
+/// The rungs of each of several databases.
+fn databases(digest: &Digest) -> Vec<Database> {
+    let of_database = |database: &DatabaseDigest| Database {
+        name: database.name.clone(),
+        workload: database.workload.serialisable(),
+        rungs: ladder::groups(&database.windows)
+            .iter()
+            // What users touch of the database is known of the whole.
+            .map(|group| Rung {
+                working_set: None,
+                ..ladder::rung(group, digest, &database.workload)
+            })
+            .collect(),
+    };
+    digest.databases.iter().map(of_database).collect()
 }
 
 fn causal_checks(digest: &Digest, bottlenecks: &[Bottleneck]) -> Vec<CausalCheck> {

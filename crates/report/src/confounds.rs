@@ -162,7 +162,8 @@ fn is_asked(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     path.strip_prefix("design.").is_some_and(|below| {
         // Where a block load went: devices and files, their sizes and what they lie on.
-        below.starts_with("datastore")
+        // Processors and memory of hosts are no storage.
+        (below.starts_with("datastore") && !below.starts_with("datastore.cluster.compute"))
             || below.starts_with("targets")
             || (below.starts_with("volumes") && last == "device")
     })
@@ -301,6 +302,7 @@ mod tests {
             "design.engine.settings.wal_level",
             "design.volumes.data.capacity_bytes",
             "design.volumes.data.file_system",
+            "design.datastore.cluster.compute.0.cpus",
             "engine.in-force.fsync",
             "design.working_set_bytes",
             "host.cpu_count",

@@ -18,7 +18,7 @@ use crate::observed::{
     operations,
 };
 use crate::plan_view::PlanView;
-use crate::timelines::{SeriesCatalogue, lines};
+use crate::timelines::{SeriesCatalogue, lines, lines_of_database};
 use crate::workload_view::WorkloadView;
 
 /// What a record says, without its raw ticks.
@@ -37,6 +37,8 @@ pub(crate) struct Digest {
     pub(crate) windows: Vec<WindowFacts>,
     /// The windows of their null twins, which are no measurements of a design.
     pub(crate) twins: Vec<WindowFacts>,
+    /// Each of several databases, in the order of the plan.
+    pub(crate) databases: Vec<DatabaseDigest>,
     pub(crate) catalogue: SeriesCatalogue,
     pub(crate) lines: Vec<TimelineLine>,
     /// The checks of all runs that were not replaced, also of failed ones.
@@ -52,6 +54,16 @@ pub(crate) struct Digest {
     pub(crate) findings: Vec<Finding>,
 }
 
+/// One of several databases.
+#[derive(Debug)]
+pub(crate) struct DatabaseDigest {
+    pub(crate) name: String,
+    /// What its users do, or its job.
+    pub(crate) workload: WorkloadView,
+    /// The measured windows of the counted runs. A job has the windows that the users of the others were measured in.
+    pub(crate) windows: Vec<WindowFacts>,
+}
+
 impl Digest {
     /// Reads a record.
     pub(crate) fn read(record: &Record) -> Result<Digest, ReadError> {
@@ -65,6 +77,7 @@ impl Digest {
             run_rows: Vec::new(),
             windows: Vec::new(),
             twins: Vec::new(),
+            databases: Vec::new(),
             catalogue: SeriesCatalogue::default(),
             lines: Vec::new(),
             checks: Vec::new(),
@@ -134,23 +147,62 @@ impl Digest {
         format!("run {} ({design}, repeat {})", run.order + 1, run.repeat)
     }
 
-    fn add(&mut self, run: ObservedRun) {
+    fn add(&mut self, mut run: ObservedRun) {
         let plan = PlanView::new(&self.manifest.plan);
         let workload = self.workload.clone();
-        let facts = |window: &MeasuredWindow<'_>| WindowFacts::of(window, &plan, &workload);
-        self.windows.extend(run.windows().iter().map(facts));
-        self.twins.extend(run.twin_windows().iter().map(facts));
+        let design = run.run.design as usize;
         let counted = self.runs.iter().filter(|run| self.is_counted(run)).count();
+        let mut found = Vec::new();
+        let mut lines_of_each = Vec::new();
+        for (name, of_database) in run.take_databases(&plan.databases(design)) {
+            let job = plan.job_of(design, &name);
+            let workload = job.as_ref().unwrap_or(&workload);
+            let plan = plan.of_database(&name);
+            let windows = of_database.windows();
+            let facts = windows.iter().map(|window| WindowFacts::of(window, &plan, workload));
+            let known = self.databases.iter().position(|database| database.name == name);
+            let position = known.unwrap_or_else(|| {
+                let (name, workload) = (name.clone(), workload.clone());
+                self.databases.push(DatabaseDigest { name, workload, windows: Vec::new() });
+                self.databases.len() - 1
+            });
+            self.databases[position].windows.extend(facts);
+            self.operations.extend(operations(&of_database));
+            found.extend(of_one(&name, checkpoints(&of_database)));
+            found.extend(of_one(&name, operation_events(&of_database)));
+            let of_it = (name.as_str(), &of_database);
+            lines_of_each.extend(lines_of_database(of_it, counted, workload, &mut self.catalogue));
+        }
+        let facts = |window: &MeasuredWindow<'_>| WindowFacts::of(window, &plan, &workload);
+        let mut windows: Vec<WindowFacts> = run.windows().iter().map(facts).collect();
+        for window in &mut windows {
+            let same = |of: &&WindowFacts| (of.run, of.interval) == (window.run, window.interval);
+            let of_users = self.databases.iter().filter(|database| !database.workload.is_job());
+            let parts = of_users.flat_map(|database| &database.windows);
+            let parts: Vec<&WindowFacts> = parts.filter(same).collect();
+            window.add_up(&parts);
+        }
+        self.windows.extend(windows);
+        self.twins.extend(run.twin_windows().iter().map(facts));
         self.lines.extend(lines(&run, counted, &workload, &mut self.catalogue));
+        self.lines.extend(lines_of_each);
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
         self.causal.extend(CausalFacts::of(&run, &workload));
         self.operations.extend(operations(&run));
-        let found = [checkpoints(&run), operation_events(&run)].concat();
+        found.extend(checkpoints(&run));
+        found.extend(operation_events(&run));
         let events = [run.events.as_slice(), found.as_slice()].concat();
         self.run_rows.push(run_row(&run.run, (&run.phases, &events), true));
         self.documents.insert(run.position, run.documents);
     }
+}
+
+/// Events of one of several databases, which their texts name.
+fn of_one(database: &str, events: Vec<Event>) -> impl Iterator<Item = Event> {
+    events
+        .into_iter()
+        .map(move |event| Event { text: format!("{database}: {}", event.text), ..event })
 }
 
 /// The kind of evidence in the analysis' own words.

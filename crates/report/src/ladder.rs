@@ -12,6 +12,7 @@ use crate::observed::WindowFacts;
 use crate::verdict::steady;
 use crate::verdict::time_budget::of_server;
 use crate::working_set;
+use crate::workload_view::WorkloadView;
 
 /// A driver thread busy for this share, or later than this, was in the way.
 const SATURATED: f64 = 0.9;
@@ -63,8 +64,8 @@ pub(crate) fn slopes(groups: &[Group<'_>], rungs: &[Rung]) -> Vec<Option<f64>> {
 }
 
 /// One rung.
-pub(crate) fn rung(group: &Group<'_>, digest: &Digest) -> Rung {
-    let (workload, seed) = (&digest.workload, digest.manifest.seed);
+pub(crate) fn rung(group: &Group<'_>, digest: &Digest, workload: &WorkloadView) -> Rung {
+    let seed = digest.manifest.seed;
     let windows = &group.windows;
     let names: BTreeSet<String> =
         windows.iter().flat_map(|window| metrics(window).into_keys()).collect();
@@ -99,7 +100,7 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         // Neither of a job, which has no users.
         (
             "tpm_per_user",
-            window.load.tpm.filter(|_| is_counted).map(|tpm| tpm / f64::from(window.users)),
+            window.load.tpm.filter(|_| is_counted).map(|tpm| tpm / window.all_users()),
         ),
         ("transactions_per_second", window.load.transactions_per_second),
         ("error_share", Some(window.load.error_share)),

@@ -1,4 +1,4 @@
-//! Backups and restores, cycle by cycle, over the runs of each design.
+//! Backups and restores, cycle by cycle, over the runs of each design. Where several databases take them, a run has their mean.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use crate::analysis::Operation;
 use crate::digest::Digest;
 use crate::estimates::over_runs;
 use crate::observed::ObservedOperation;
+use crate::statistics::mean;
 
 /// One row per design, kind and cycle: all backups of a design, then its restores.
 pub(crate) fn all(digest: &Digest) -> Vec<Operation> {
@@ -16,8 +17,17 @@ pub(crate) fn all(digest: &Digest) -> Vec<Operation> {
     }
     rows.into_iter()
         .map(|((design, kind, cycle), operations)| {
+            let mut by_run: BTreeMap<usize, Vec<&ObservedOperation>> = BTreeMap::new();
+            for operation in operations {
+                by_run.entry(operation.run).or_default().push(operation);
+            }
             let over = |of: &dyn Fn(&ObservedOperation) -> Option<f64>| {
-                over_runs(operations.iter().map(|operation| of(operation)).collect(), None)
+                let of_run = |operations: &Vec<&ObservedOperation>| {
+                    let values: Option<Vec<f64>> =
+                        operations.iter().map(|operation| of(operation)).collect();
+                    mean(&values?)
+                };
+                over_runs(by_run.values().map(of_run).collect(), None)
             };
             Operation {
                 design,

@@ -5,10 +5,15 @@
 
 use serde_json::Value;
 
+use crate::observed::{is_data_volume, is_log_volume};
+use crate::workload_view::WorkloadView;
+
 /// The plan of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanView<'a> {
     plan: &'a Value,
+    /// Which of several databases it is about; `None` = the whole, or its only one.
+    database: Option<&'a str>,
 }
 
 /// What makes a user start the next transaction.
@@ -35,7 +40,43 @@ pub(crate) struct PlannedSetting {
 
 impl<'a> PlanView<'a> {
     pub(crate) fn new(plan: &'a Value) -> PlanView<'a> {
-        PlanView { plan }
+        PlanView { plan, database: None }
+    }
+
+    /// The same about one of several databases.
+    pub(crate) fn of_database(self, name: &'a str) -> PlanView<'a> {
+        PlanView { database: Some(name), ..self }
+    }
+
+    /// The names of the databases of a design; none where the study has one without a name.
+    pub(crate) fn databases(&self, design: usize) -> Vec<String> {
+        let names = self.described_databases(design).iter();
+        names.filter_map(|database| Some(database["name"].as_str()?.to_string())).collect()
+    }
+
+    /// What one of several databases does; `None` where the plan does not say, or it does what the whole does.
+    pub(crate) fn job_of(&self, design: usize, name: &str) -> Option<WorkloadView> {
+        let mut databases = self.described_databases(design).iter();
+        let described = databases.find(|database| database["name"] == name)?;
+        described["outcome"].is_object().then(|| WorkloadView::of(described))
+    }
+
+    /// Of a variant those at its point, where they differ between the points.
+    fn described_databases(&self, design: usize) -> &'a [Value] {
+        let own = self.plan["designs"][design]["databases"].as_array();
+        own.or_else(|| self.plan["databases"].as_array()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What describes the server and the client of a design: the design, or the database that this is about.
+    fn part(&self, design: usize) -> &'a Value {
+        let whole = &self.plan["designs"][design];
+        let Some(name) = self.database else { return whole };
+        let of_design = whole["variant"]["design"].as_str().or_else(|| whole["name"].as_str());
+        let databases = self.described_databases(design).iter();
+        let mut databases = databases.filter(|database| database["name"] == name);
+        let parts = databases.next().and_then(|database| database["designs"].as_array());
+        let mut parts = parts.into_iter().flatten();
+        parts.find(|part| part["design"].as_str() == of_design).unwrap_or(&Value::Null)
     }
 
     /// What makes a user of a design start the next transaction.
@@ -53,9 +94,14 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// Processors given to the database server of a design.
+    /// Processors given to the database server of a design; to all of them together where the study has several databases.
     pub(crate) fn server_cpus(&self, design: usize) -> Option<f64> {
-        let own = &self.plan["designs"][design]["engine"];
+        let databases = self.described_databases(design).iter();
+        let names: Vec<&str> = databases.filter_map(|it| it["name"].as_str()).collect();
+        if self.database.is_none() && !names.is_empty() {
+            return names.iter().map(|name| self.of_database(name).server_cpus(design)).sum();
+        }
+        let own = &self.part(design)["engine"];
         let engine = if own.is_object() { own } else { &self.plan["engine"] };
         engine["cpus"].as_f64()
     }
@@ -71,18 +117,21 @@ impl<'a> PlanView<'a> {
     }
 
     fn client(&self, design: usize) -> &'a Value {
-        &self.plan["designs"][design]["client"]
+        &self.part(design)["client"]
     }
 
-    /// The modelled device that both log and data of a design lie on.
+    /// The modelled device that both log and data of a design lie on, of all its databases.
     pub(crate) fn device_of_log_and_data(&self, design: usize) -> Option<String> {
         let volumes = self.plan["designs"][design]["volumes"].as_array()?;
-        let device = |name: &str| {
-            let volume = volumes.iter().find(|volume| volume["name"] == name)?;
-            volume["device"].as_str()
+        let of = |is_one: fn(&str) -> bool| -> Option<Vec<&str>> {
+            let volumes =
+                volumes.iter().filter(|volume| volume["name"].as_str().is_some_and(is_one));
+            volumes.map(|volume| volume["device"].as_str()).collect()
         };
-        let log = device("wal")?;
-        (device("data")? == log).then(|| log.to_string())
+        let (logs, data) = (of(is_log_volume)?, of(is_data_volume)?);
+        let log = *logs.first()?;
+        let is_shared = !data.is_empty() && logs.iter().chain(&data).all(|device| *device == log);
+        is_shared.then(|| log.to_string())
     }
 
     /// Size of the database in units of the memory given to the server.
@@ -161,6 +210,21 @@ mod tests {
         assert_eq!(origin(&scaled), "scaled from 16 (line 12)");
         assert_eq!(origin(&json!("default")), "default");
         assert_eq!(origin(&json!({ "built-in": { "name": "hdd" } })), "built-in hdd");
+    }
+
+    #[test]
+    fn a_device_of_all_logs_and_data_is_found() {
+        let device = |devices: [&str; 4]| {
+            let names = ["oltp-1-data", "oltp-1-wal", "large-data", "large-wal"];
+            let volumes = names.iter().zip(devices);
+            let volumes: Vec<_> =
+                volumes.map(|(name, device)| json!({ "name": name, "device": device })).collect();
+            let plan = json!({ "designs": [{ "volumes": volumes }] });
+            PlanView::new(&plan).device_of_log_and_data(0)
+        };
+        assert_eq!(device(["a", "a", "a", "a"]).as_deref(), Some("a"));
+        assert_eq!(device(["a", "b", "a", "b"]), None);
+        assert_eq!(device(["a", "a", "b", "b"]), None);
     }
 
     #[test]

@@ -84,6 +84,39 @@ pub(crate) fn lines(
         .collect()
 }
 
+/// The lines of one of several databases of a run.
+pub(crate) fn lines_of_database(
+    (name, run): (&str, &ObservedRun),
+    runs: usize,
+    workload: &WorkloadView,
+    catalogue: &mut SeriesCatalogue,
+) -> Vec<TimelineLine> {
+    let mut drawing = Drawing::of(run, runs);
+    draw_load(run, workload, &mut drawing);
+    draw_latencies(run, &mut drawing);
+    draw_database(run, &mut drawing);
+    drawing
+        .drawn
+        .into_iter()
+        .filter(|(series, _)| is_drawn_of_each(&series.name, workload))
+        .map(|(series, mut line)| {
+            line.series = catalogue.position(TimelineSeries {
+                name: format!("{name}/{}", series.name),
+                title: format!("{name}: {}", series.title),
+                ..series
+            });
+            line
+        })
+        .collect()
+}
+
+/// What is drawn of each of several databases: more would make a report many times as large.
+fn is_drawn_of_each(series: &str, workload: &WorkloadView) -> bool {
+    let latency = series.strip_prefix("latency.").and_then(|rest| rest.strip_suffix(".p99"));
+    ["headline", "done", "log_bytes", "memory.usage"].contains(&series)
+        || latency.is_some_and(|transaction| workload.counts(transaction))
+}
+
 fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) {
     let (counted, unit, period_s) = workload.counted_by_the_second();
     let mut ticks: BTreeMap<u64, (f64, f64, [f64; 3])> = BTreeMap::new();

@@ -3,6 +3,8 @@
 //! Estimates are for deciding whether to start, not for results. The constants are round assumptions about
 //! PostgreSQL 15 on two processors, checked by whole runs and not fitted to them; a faster host finishes earlier.
 
+use std::path::Path;
+
 use underlay_core::{Bytes, Dilation, Nanos};
 
 use underlay_workload::batch::Mode;
@@ -10,8 +12,8 @@ use underlay_workload::batch::Mode;
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
 use crate::plan::{
-    BackupPlan, BlockPlan, DatastoreKind, DesignPlan, Plan, Scale, TWIN_MEASURE, TWIN_RAMP_UP,
-    WorkloadKind,
+    BackupPlan, BlockPlan, DatabasePart, DatastoreKind, DesignPlan, EngineKind, EnginePlan, Plan,
+    Scale, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind,
 };
 
 pub(crate) use crate::plan::Estimates;
@@ -142,16 +144,18 @@ pub(crate) fn usable(capacity: Bytes) -> Bytes {
 
 /// All estimates of a plan, whose own `estimates` are not looked at.
 pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
-    let database = database(&plan.workload.kind);
+    let database = databases(plan);
     let block = plan.workload.kind.block();
-    let templates = Bytes(database.0.saturating_mul(distinct_templates(plan)));
+    let templates = distinct_templates(plan)
+        .iter()
+        .map(|template| self::database(template.workload))
+        .fold(Bytes::ZERO, saturating_sum);
     let largest = |of: &dyn Fn(&DesignPlan) -> Bytes| {
         plan.designs.iter().map(of).max().unwrap_or(Bytes::ZERO)
     };
-    let copies = copies(&plan.workload.kind);
     let disk_volumes = largest(&|design| match block {
         Some(block) => files(design, block),
-        None => expected_volumes(design, database, copies),
+        None => expected_volumes(plan, design),
     });
     let load = match block {
         Some(_) => Nanos::ZERO,
@@ -166,8 +170,6 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
     let dilation = plan.procedure.time_dilation.factor().unwrap_or_default();
     let run = run_of(around_load, under_load, dilation);
     let runs = plan.schedule.len() as u64;
-    let memory_limit = plan.engine.memory_limit.map(|limit| limit.min(host.memory));
-    let cache = memory_limit.unwrap_or(host.memory);
     Estimates {
         load,
         run,
@@ -184,9 +186,28 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
         }),
         disk: saturating_sum(templates, disk_volumes),
         memory: largest(&|design| memory(plan, design)),
-        working_set_ratio: (cache != Bytes(u64::MAX) && plan.workload.kind.read_again().is_some())
-            .then(|| database.0 as f64 / cache.0.max(1) as f64),
+        working_set_ratio: working_set_ratio(plan, host),
     }
+}
+
+/// Of several databases, that of the one with the least memory for its data.
+fn working_set_ratio(plan: &Plan, host: &HostView<'_>) -> Option<f64> {
+    let ratio = |(workload, limit): (&WorkloadKind, Option<Bytes>)| {
+        let cache = limit.map_or(host.memory, |limit| limit.min(host.memory));
+        (cache != Bytes(u64::MAX) && workload.read_again().is_some())
+            .then(|| self::database(workload).0 as f64 / cache.0.max(1) as f64)
+    };
+    if !plan.has_named_databases() {
+        return ratio((&plan.workload.kind, plan.engine.memory_limit));
+    }
+    let each = plan.databases.iter().map(|one| (&one.workload.kind, one.size.memory_limit));
+    each.filter_map(ratio).max_by(f64::total_cmp)
+}
+
+/// Size of all loaded databases; of a block load, of the file on each volume.
+fn databases(plan: &Plan) -> Bytes {
+    let each = plan.databases.iter().map(|one| database(&one.workload.kind));
+    each.fold(Bytes::ZERO, saturating_sum)
 }
 
 /// The files of a block load on all volumes of a design.
@@ -208,7 +229,8 @@ pub(crate) fn of_points(points: &[Plan]) -> Estimates {
     let mut loaded = Vec::new();
     for point in points {
         let one = &point.estimates;
-        let loads = (point.workload.kind.population(), servers(point));
+        let populations = point.databases.iter().map(|one| one.workload.kind.population());
+        let loads = (populations.collect::<Vec<_>>(), servers(point));
         if !loaded.contains(&loads) {
             loaded.push(loads);
             whole.load = Nanos(whole.load.0.saturating_add(one.load.0));
@@ -234,12 +256,30 @@ pub(crate) fn of_points(points: &[Plan]) -> Estimates {
     whole
 }
 
-/// A template is shared by all designs whose servers are of the same version; a block load has none.
-fn distinct_templates(plan: &Plan) -> u64 {
+/// A loaded database that runs start from.
+#[derive(PartialEq)]
+struct TemplateOf<'p> {
+    workload: &'p WorkloadKind,
+    server: (EngineKind, Option<u32>, Option<&'p Path>),
+}
+
+/// A template is shared by all databases of the same population in all designs whose servers are of the same version; a block
+/// load has none.
+fn distinct_templates(plan: &Plan) -> Vec<TemplateOf<'_>> {
+    let mut templates: Vec<TemplateOf<'_>> = Vec::new();
     if plan.workload.kind.block().is_some() {
-        return 0;
+        return templates;
     }
-    servers(plan).len() as u64
+    for database in &plan.databases {
+        for DatabasePart { engine, .. } in &database.parts {
+            let server = (engine.kind, engine.version, engine.server_bin.as_deref());
+            let needed = TemplateOf { workload: &database.workload.kind, server };
+            if !templates.contains(&needed) {
+                templates.push(needed);
+            }
+        }
+    }
+    templates
 }
 
 /// Versions and programs of the servers of all designs.
@@ -257,9 +297,12 @@ fn servers(plan: &Plan) -> Vec<(Option<u32>, Option<std::path::PathBuf>)> {
 fn load(plan: &Plan, host: &HostView<'_>) -> Nanos {
     // The load runs before any limit is set, on as many processors as help it.
     let parallel = u64::from(host.cpus.clamp(1, 8));
-    let kind = &plan.workload.kind;
-    let one = unit(kind).load.0.saturating_mul(kind.population().count) / parallel;
-    Nanos((LOAD_BASE.0 + one).saturating_mul(distinct_templates(plan)))
+    let each = distinct_templates(plan).into_iter().map(|template| {
+        let kind = template.workload;
+        let one = unit(kind).load.0.saturating_mul(kind.population().count) / parallel;
+        LOAD_BASE.0.saturating_add(one)
+    });
+    Nanos(each.fold(0, u64::saturating_add))
 }
 
 impl Estimates {
@@ -283,11 +326,15 @@ fn twins(plan: &Plan) -> Nanos {
 /// What surrounds the load of a run.
 fn around(plan: &Plan, database: Bytes) -> Nanos {
     let restore = u128::from(database.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
-    let kind = &plan.workload.kind;
-    let check = unit(kind).check.0.saturating_mul(kind.population().count);
-    let checks = 2 * CHECK_BASE.0.saturating_add(check);
     let restore = u64::try_from(restore).unwrap_or(u64::MAX);
-    Nanos(restore.saturating_add((START.0 + STOP.0).saturating_add(checks)))
+    // One database after the other.
+    let each = plan.databases.iter().map(|one| {
+        let kind = &one.workload.kind;
+        let check = unit(kind).check.0.saturating_mul(kind.population().count);
+        let checks = CHECK_BASE.0.saturating_add(check).saturating_mul(2);
+        (START.0 + STOP.0).saturating_add(checks)
+    });
+    Nanos(restore.saturating_add(each.fold(0, u64::saturating_add)))
 }
 
 fn under_load(plan: &Plan) -> Nanos {
@@ -357,38 +404,47 @@ pub(crate) fn copies(workload: &WorkloadKind) -> (Bytes, Bytes) {
     }
 }
 
-fn expected_volumes(design: &DesignPlan, database: Bytes, copies: (Bytes, Bytes)) -> Bytes {
-    let capacity = |name: &str| {
-        design
-            .volumes
-            .iter()
-            .find(|volume| volume.name == name)
-            .map_or(Bytes::ZERO, |volume| volume.capacity)
-    };
-    let log = setting(design, |dialect| dialect.log);
-    let grown = Bytes(database.0 / 100 * (100 + GROWTH_PERCENT));
-    let data = saturating_sum(grown, copies.0).min(capacity("data"));
-    let backup = copies.1.min(capacity("backup"));
-    saturating_sum(saturating_sum(data, backup), log.min(capacity("wal")))
+fn expected_volumes(plan: &Plan, design: &DesignPlan) -> Bytes {
+    let each = plan.databases.iter().filter_map(|one| {
+        let part = one.part(design)?;
+        let capacity = |name: &str| {
+            let name = one.volume(name);
+            let volume = part.volumes.iter().find(|volume| volume.name == name);
+            volume.map_or(Bytes::ZERO, |volume| volume.capacity)
+        };
+        let log = setting(&part.engine, |dialect| dialect.log);
+        let copies = copies(&one.workload.kind);
+        let grown = Bytes(database(&one.workload.kind).0 / 100 * (100 + GROWTH_PERCENT));
+        let data = saturating_sum(grown, copies.0).min(capacity("data"));
+        let backup = copies.1.min(capacity("backup"));
+        Some(saturating_sum(saturating_sum(data, backup), log.min(capacity("wal"))))
+    });
+    each.fold(Bytes::ZERO, saturating_sum)
 }
 
-/// A size setting of a design's server, or what the server takes without it.
-fn setting(design: &DesignPlan, which: impl Fn(&Dialect) -> (&'static str, Bytes)) -> Bytes {
-    let dialect = Dialect::of(design.engine.kind);
+/// A size setting of a server, or what the server takes without it.
+fn setting(engine: &EnginePlan, which: impl Fn(&Dialect) -> (&'static str, Bytes)) -> Bytes {
+    let dialect = Dialect::of(engine.kind);
     let setting = which(dialect);
-    let chosen = design.engine.settings.get(setting.0).map(String::as_str);
+    let chosen = engine.settings.get(setting.0).map(String::as_str);
     dialect.size_of(setting, chosen).unwrap_or(setting.1)
 }
 
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
-    let users = u64::from(plan.procedure.users_at_once());
-    let sessions = u64::from(design.client.connections_of(plan.procedure.users_at_once()));
+    let users = u64::from(plan.procedure.users_at_once()) * plan.databases.len() as u64;
+    let server = |part: &DatabasePart| {
+        let sessions = u64::from(part.client.connections_of(plan.procedure.users_at_once()));
+        part.engine.memory_limit.unwrap_or_else(|| {
+            let buffers = setting(&part.engine, |dialect| dialect.buffers);
+            saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
+        })
+    };
     let server = match plan.workload.kind.block() {
         Some(_) => Bytes::ZERO,
-        None => design.engine.memory_limit.unwrap_or_else(|| {
-            let buffers = setting(design, |dialect| dialect.buffers);
-            saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
-        }),
+        None => {
+            let parts = plan.databases.iter().filter_map(|one| one.part(design));
+            parts.map(server).fold(Bytes::ZERO, saturating_sum)
+        }
     };
     let datastore = match &design.kind {
         DatastoreKind::Path { .. } => Bytes::ZERO,

@@ -69,12 +69,13 @@ pub use options::{PlanOptions, ScaleError, StudySize};
 pub use parse::{Study, read};
 pub use plan::{
     Arrivals, AxisPlan, AxisPoint, AxisUnit, BackupPlan, BatchPlan, BlockPlan, CausalPlan,
-    ClientPlace, ClientPlan, ClusterPlan, CoolDownPlan, DatastoreKind, DesignPlan, Durability,
-    DvdstorePlan, EngineKind, EnginePlan, Estimates, FEWEST_REPEATS_UNTIL, FileSystem, Mode,
-    NetworkPlan, Order, Origin, Pacing, Plan, Population, Precision, ProcedurePlan, Profile,
-    PublishedSeries, ReductionKind, Repeats, RepeatsError, ResyncKind, RunPlan, Scale, SearchPlan,
-    Setting, Sizes, SysbenchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError,
-    TpccPlan, Until, VariantPlan, VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
+    ClientPlace, ClientPlan, ClusterPlan, CoolDownPlan, DatabasePart, DatabasePlan, DatastoreKind,
+    DesignPlan, Durability, DvdstorePlan, EngineKind, EnginePlan, Estimates, FEWEST_REPEATS_UNTIL,
+    FileSystem, HostCompute, Mode, NetworkPlan, Order, Origin, Pacing, Plan, Population, Precision,
+    ProcedurePlan, Profile, PublishedSeries, ReductionKind, Repeats, RepeatsError, ResyncKind,
+    RunPlan, Scale, SearchPlan, Setting, Sizes, SysbenchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
+    TimeDilation, TimeDilationError, TpccPlan, Until, VariantPlan, VolumePlan, WarehousePlan,
+    WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{
     PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,

@@ -46,6 +46,8 @@ pub(crate) const CURVE_PERCENT: RangeInclusive<u32> = 1..=1000;
 pub(crate) const VOLUMES_PER_KIND: RangeInclusive<u64> = 1..=256;
 /// Cycles of a backup and its restore in a run.
 pub(crate) const BACKUP_CYCLES: RangeInclusive<u64> = 1..=1000;
+/// Databases of a study under test at once.
+pub(crate) const DATABASES: RangeInclusive<u64> = 1..=64;
 /// Percentage of random characters in texts.
 pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
 /// Multiplier of keying and think times.

@@ -12,7 +12,8 @@ use crate::finding::Finding;
 use crate::options::StudySize;
 use crate::plan::{
     AxisPlan, BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL,
-    HomeWarehouse, Pacing, Plan, Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
+    HomeWarehouse, HostCompute, Pacing, Plan, Profile, Scale, Setting, Sizes, VolumePlan,
+    WorkloadKind, WorkloadPlan,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -28,6 +29,10 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
         page.heading("Axes");
         plan.axes.iter().for_each(|axis| describe_axis(&mut page, axis));
     }
+    if plan.has_named_databases() {
+        page.heading("Databases");
+        describe_databases(&mut page, plan);
+    }
     page.heading("Designs");
     for design in &plan.designs {
         // The variants of a design lie on the same storage, unless an axis changes that.
@@ -38,7 +43,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
             })
         });
         match before {
-            None => describe_design(&mut page, design),
+            None => describe_design(&mut page, plan, design),
             Some(before) => {
                 page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
                 page.line(&format!("    storage as {}", before.name));
@@ -103,7 +108,7 @@ fn summary(page: &mut Page, plan: &Plan) {
         None => page.row("database", &database(plan)),
         Some(block) => page.row("files", &format!("{} on each volume", block.working_set)),
     }
-    page.row("load", &workload(plan));
+    page.row("load", &workload(&plan.workload));
     page.row("order", &order(plan));
     if let Some(precision) = plan.procedure.repeats_until {
         page.row(
@@ -151,7 +156,10 @@ fn meaning(evidence: Evidence) -> &'static str {
 }
 
 fn database(plan: &Plan) -> String {
-    let size = format!("about {}, {}", plan.estimates.database, plan.workload.kind.population());
+    let size = match plan.databases.len() {
+        1 => format!("about {}, {}", plan.estimates.database, plan.workload.kind.population()),
+        several => format!("{several} databases of about {} together", plan.estimates.database),
+    };
     match plan.estimates.working_set_ratio {
         None => size,
         // `0.0 x` would say that there is nothing.
@@ -162,8 +170,8 @@ fn database(plan: &Plan) -> String {
     }
 }
 
-fn workload(plan: &Plan) -> String {
-    let pacing = match plan.workload.pacing {
+fn workload(workload: &WorkloadPlan) -> String {
+    let pacing = match workload.pacing {
         Pacing::Closed { key_think: 0.0 } => "closed loop without waiting".to_string(),
         Pacing::Closed { key_think } => {
             format!("closed loop, {key_think} x keying and think time")
@@ -173,7 +181,7 @@ fn workload(plan: &Plan) -> String {
         }
         Pacing::Job => "until it is done".to_string(),
     };
-    match &plan.workload.kind {
+    match &workload.kind {
         WorkloadKind::Tpcc(tpcc) => {
             let profile = match tpcc.profile {
                 Profile::Specification => "TPC-C",
@@ -345,11 +353,74 @@ fn describe_axis(page: &mut Page, axis: &AxisPlan) {
     }
 }
 
+/// Databases that are alike but for their names in one line.
+fn describe_databases(page: &mut Page, plan: &Plan) {
+    let mut described: Vec<(Vec<&str>, String)> = Vec::new();
+    for database in &plan.databases {
+        let Sizes { cpus, memory_limit, population, database: bytes, .. } = &database.size;
+        let cpus = cpus.map_or_else(String::new, |cpus| format!(", {cpus} processors"));
+        let memory = memory_limit.map_or_else(String::new, |limit| format!(", memory {limit}"));
+        let load = workload(&database.workload);
+        let client = database.parts.iter().find_map(|part| part.client.described());
+        let client = client.map_or_else(String::new, |client| format!("; client {client}"));
+        let text = format!("about {bytes}, {population}{cpus}{memory}; {load}{client}");
+        match described.last_mut() {
+            Some((names, last)) if *last == text => names.push(database.name.as_str()),
+            _ => described.push((vec![database.name.as_str()], text)),
+        }
+    }
+    for (names, text) in described {
+        page.wrapped("  ", "    ", &format!("{}: {text}", from_to(&names)));
+    }
+}
+
 fn is_same_storage(a: &DesignPlan, b: &DesignPlan) -> bool {
     format!("{:?} {:?}", a.kind, a.volumes) == format!("{:?} {:?}", b.kind, b.volumes)
 }
 
-fn describe_design(page: &mut Page, design: &DesignPlan) {
+/// The volumes of a design; of several databases those of each, equal ones in one line.
+fn describe_volumes(page: &mut Page, plan: &Plan, design: &DesignPlan) {
+    let listed = |volumes: &[VolumePlan]| {
+        let each = equal_volumes(volumes).into_iter().map(|(first, count)| match count {
+            1 => volume(design, first),
+            _ => format!("{count} like {}", volume(design, first)),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    if !plan.has_named_databases() {
+        page.wrapped("    ", "      ", &format!("volumes {}", listed(&design.volumes)));
+        return;
+    }
+    let point = design.variant.as_ref().and_then(|variant| plan.points.get(variant.point));
+    let mut described: Vec<(Vec<&str>, String)> = Vec::new();
+    for database in &point.unwrap_or(plan).databases {
+        let Some(part) = database.part(design) else { continue };
+        let own = |volume: &VolumePlan| {
+            let name = volume.name.strip_prefix(&*database.name).unwrap_or(&volume.name);
+            VolumePlan { name: name.trim_start_matches('-').to_string(), ..volume.clone() }
+        };
+        let volumes: Vec<VolumePlan> = part.volumes.iter().map(own).collect();
+        let text = listed(&volumes);
+        match described.last_mut() {
+            Some((names, last)) if *last == text => names.push(database.name.as_str()),
+            _ => described.push((vec![database.name.as_str()], text)),
+        }
+    }
+    for (names, text) in described {
+        let text = format!("volumes of {}: {text}", from_to(&names));
+        page.wrapped("    ", "      ", &text);
+    }
+}
+
+/// `oltp-1 to oltp-8`.
+fn from_to(names: &[&str]) -> String {
+    match names {
+        [first, .., last] => format!("{first} to {last}"),
+        names => names.concat(),
+    }
+}
+
+fn describe_design(page: &mut Page, plan: &Plan, design: &DesignPlan) {
     page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
     page.wrapped("    ", "    ", &design.description);
     match &design.kind {
@@ -372,14 +443,7 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
         }
         DatastoreKind::Cluster(plan) => describe_cluster(page, plan),
     }
-    let volumes: Vec<String> = equal_volumes(&design.volumes)
-        .into_iter()
-        .map(|(first, count)| match count {
-            1 => volume(design, first),
-            _ => format!("{count} like {}", volume(design, first)),
-        })
-        .collect();
-    page.wrapped("    ", "      ", &format!("volumes {}", volumes.join(", ")));
+    describe_volumes(page, plan, design);
     if !design.engine_overrides.is_empty() {
         let overrides = design.engine_overrides.join(", ");
         page.wrapped("    ", "      ", &format!("own engine values: {overrides}"));
@@ -420,6 +484,7 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
             "    {percent} % of every capacity device hold other data at the start"
         ));
     }
+    describe_compute(page, plan);
     let network = &plan.spec.network;
     page.line(&format!(
         "    network {} per second and host, {} one way",
@@ -437,6 +502,20 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
         policy.stripe_width,
         policy.checksum.word()
     ));
+}
+
+/// What hosts give the databases on them, equal ones in one line.
+fn describe_compute(page: &mut Page, plan: &ClusterPlan) {
+    let same = |a: &HostCompute, b: &HostCompute| (a.cpus, a.memory) == (b.cpus, b.memory);
+    for equal in plan.compute.chunk_by(same) {
+        let names: Vec<&str> = equal.iter().map(|it| it.host.as_str()).collect();
+        let cpus = equal[0].cpus.map(|cpus| format!("{cpus} cores"));
+        let memory = equal[0].memory.map(|memory| format!("{memory} of memory"));
+        let limits: Vec<String> = cpus.into_iter().chain(memory).collect();
+        let text =
+            format!("each of {} gives its databases {}", names.join(", "), limits.join(", "));
+        page.wrapped("    ", "      ", &text);
+    }
 }
 
 fn device(name: &str, profile: &DeviceProfile) -> String {
@@ -464,11 +543,12 @@ fn volume(design: &DesignPlan, volume: &VolumePlan) -> String {
 /// Runs of volumes that differ in nothing but their number: the first, and how many.
 fn equal_volumes(volumes: &[VolumePlan]) -> Vec<(&VolumePlan, usize)> {
     let is_equal = |a: &VolumePlan, b: &VolumePlan| {
-        let unnumbered = |volume: &VolumePlan| VolumePlan {
-            name: volume.name.split('-').next().unwrap_or_default().to_string(),
-            ..volume.clone()
+        let unnumbered = |volume: &VolumePlan| {
+            let (kind, number) = volume.name.rsplit_once('-')?;
+            number.parse::<u32>().ok()?;
+            Some(VolumePlan { name: kind.to_string(), ..volume.clone() })
         };
-        a.name.contains('-') && unnumbered(a) == unnumbered(b)
+        unnumbered(a).is_some_and(|first| unnumbered(b) == Some(first))
     };
     let runs = volumes.chunk_by(is_equal);
     runs.filter_map(|run| Some((run.first()?, run.len()))).collect()

@@ -11,7 +11,7 @@ use crate::parse::{Study, Syntax, read_text};
 use crate::plan::Plan;
 use crate::problem::{Problems, Source};
 use crate::report::Report;
-use crate::resolve::Resolver;
+use crate::resolve::databases;
 use crate::section::Table;
 
 /// Reads a study and checks all that does not depend on a host or on options.
@@ -105,10 +105,11 @@ fn as_written(
     if let Some(axes) = file.axis.get().filter(|axes| !axes.is_empty()) {
         return axis::resolve((source, document), (file, axes), options, host, report);
     }
-    let mut resolver = Resolver::new(source, file, (options, &[]), host, report);
-    match resolver.resolve() {
-        Some(plan) if resolver.report.is_empty() => Ok(plan),
-        _ => Err(refusal(source, resolver.report)),
+    let study = (document, file);
+    let (plan, report) = databases::resolve(source, study, (options, &[]), host, report);
+    match plan {
+        Some(plan) if report.is_empty() => Ok(plan),
+        _ => Err(refusal(source, report)),
     }
 }
 

@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         folder.is_dir().then_some(folder)
     };
     let targets = Targets {
+        databases: Vec::new(),
         origin: Instant::now(),
         database: postgres,
         processes,

@@ -5,6 +5,7 @@
 
 use crate::common::{Common, send};
 use crate::item::Item;
+use crate::of_database::of_database;
 use crate::samplers;
 use crate::samplers::process::ProcessRoot;
 use crate::source::Sampler;
@@ -17,7 +18,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use underlay_core::Nanos;
-use underlay_database::Engine;
+use underlay_database::{Engine, Target};
 
 /// A running collection. Dropping it stops it too, without a report.
 #[derive(Debug)]
@@ -38,7 +39,8 @@ pub struct CollectorReport {
 /// What one thread of a collector cost and missed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierReport {
-    /// `proc`, `postgres` or `mariadb`, `waits`, or the name of an extra sampler.
+    /// `proc`, `postgres` or `mariadb`, `waits`, the same of several databases with their names before, or the name of an extra
+    /// sampler.
     pub name: String,
     /// Ticks taken.
     pub ticks: u64,
@@ -89,22 +91,28 @@ impl Collector {
             let account = Account::new(sampler.name());
             tiers.push((account, TierBody::Samplers(vec![seats.seat(sampler)])));
         }
-        let database = targets.database.as_ref();
-        let (name, statistics) = match database.map(|target| (target.engine, target)) {
-            Some((Engine::Mariadb, target)) => {
-                ("mariadb", samplers::mariadb::status_counters(target))
+        for (name, target, cgroup) in &targets.databases {
+            for sampler in of_database(name, target, cgroup.as_ref()) {
+                let account = Account::new(sampler.name());
+                tiers.push((account, TierBody::Samplers(vec![seats.seat(sampler)])));
             }
-            _ => ("postgres", samplers::postgres::statistics(database)),
-        };
-        tiers.push((Account::new(name), TierBody::Samplers(vec![seats.seat(statistics)])));
-        let waits = samplers::waits::Waits::new(database, pace);
-        tiers.push((Account::new("waits"), TierBody::Waits(seats.number(), Box::new(waits))));
+            let waits = samplers::waits::Waits::of_database(name, target, pace);
+            let account = Account::new(format!("{name}/waits"));
+            tiers.push((account, TierBody::Waits(seats.number(), Box::new(waits))));
+        }
+        if targets.databases.is_empty() {
+            tiers.extend(of_only_database(targets.database.as_ref(), &mut seats, pace));
+        }
 
         let proc_account = Account::new("proc");
         self.accounts.push(proc_account.clone());
         self.accounts.extend(tiers.iter().map(|(account, _)| account.clone()));
         let volumes = &targets.volumes;
         let mut host = samplers::host(pace, volumes, targets.cgroup.as_ref(), &self.processes);
+        if !targets.databases.is_empty() {
+            // Each has one of its own.
+            host.retain(|sampler| sampler.name() != samplers::cgroup::DOC.name);
+        }
         host.push(samplers::underlay::sampler(&pace.roots, &self.accounts));
         let host = host.into_iter().map(|sampler| seats.seat(sampler)).collect();
         self.spawn(proc_account, TierBody::Samplers(host), common);
@@ -168,6 +176,22 @@ impl Drop for Collector {
     fn drop(&mut self) {
         self.join();
     }
+}
+
+/// The statistics and sessions of a run's only database, or why there are none.
+fn of_only_database(
+    database: Option<&Target>,
+    seats: &mut Numbering,
+    pace: &Pace,
+) -> [(Arc<Account>, TierBody); 2] {
+    let (name, statistics) = match database.map(|target| (target.engine, target)) {
+        Some((Engine::Mariadb, target)) => ("mariadb", samplers::mariadb::status_counters(target)),
+        _ => ("postgres", samplers::postgres::statistics(database)),
+    };
+    let statistics = TierBody::Samplers(vec![seats.seat(statistics)]);
+    let waits = Box::new(samplers::waits::Waits::new(database, pace));
+    let waits = TierBody::Waits(seats.number(), waits);
+    [(Account::new(name), statistics), (Account::new("waits"), waits)]
 }
 
 /// Hands out source numbers.

@@ -48,6 +48,7 @@ mod identity;
 mod kernel_file;
 mod keyed;
 mod mariadb_session;
+mod of_database;
 mod samplers;
 mod sql_session;
 

@@ -40,6 +40,9 @@ pub struct Targets {
     pub origin: Instant,
     /// The server whose statistics and sessions are read.
     pub database: Option<Target>,
+    /// Instead of it, where a run has several databases: their names, and their servers. Sources of each bear its name before
+    /// their own.
+    pub databases: Vec<(String, Target, Option<CgroupTarget>)>,
     /// Process trees: name and root pid; descendants are found at every tick.
     pub processes: Vec<(String, u32)>,
     /// Control group of the database server.
@@ -54,6 +57,7 @@ impl fmt::Debug for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Targets")
             .field("database", &self.database)
+            .field("databases", &self.databases)
             .field("processes", &self.processes)
             .field("cgroup", &self.cgroup)
             .field("volumes", &self.volumes)

@@ -146,6 +146,14 @@ fn could_hand_down(group: &Path, controller: &str) -> Result<(), String> {
     Err(format!("`{}` has processes and does not hand down {controller}", group.display()))
 }
 
+/// Lets the groups within a version 2 group have limits of their own, with the controllers that it has. What it cannot hand down.
+pub(crate) fn hand_all_down(group: &Path) -> Vec<String> {
+    let has = words(&group.join("cgroup.controllers"));
+    let wanted = ["memory", "cpu", "io"].into_iter();
+    let wanted = wanted.filter(|controller| has.iter().any(|name| name == controller));
+    wanted.filter_map(|controller| hand_down(group, controller).err()).collect()
+}
+
 fn hand_down(group: &Path, controller: &str) -> Result<(), String> {
     if hands_down_already(group, controller) {
         return Ok(());

@@ -29,7 +29,7 @@ use crate::teardown::{Removal, Resource, Teardown, Ticket, new_marker};
 pub(crate) use hierarchy::Hierarchies;
 pub use limits::{CgroupLimits, Unenforced};
 
-use hierarchy::v1_parent;
+use hierarchy::{hand_all_down, v1_parent};
 use limits::{change_cpus, check_limits, cpus_in_force, limit_cpus, limit_memory, no_controller};
 
 /// A group whose last process was killed takes a moment to become empty.
@@ -82,12 +82,39 @@ impl Cgroup {
     ) -> Result<(Option<Cgroup>, Vec<Unenforced>), HostError> {
         check_limits(limits)?;
         let (wanted, obstacles) = choose_places(&new_marker(&format!("underlay_{name}")))?;
+        Cgroup::create_at(teardown, wanted, &obstacles, limits)
+    }
+
+    /// The same within this group, whose limits hold for all groups within it together. This group then takes no processes
+    /// of its own.
+    pub fn create_within(
+        &self,
+        name: &str,
+        limits: &CgroupLimits,
+    ) -> Result<(Option<Cgroup>, Vec<Unenforced>), HostError> {
+        check_limits(limits)?;
+        let marker = new_marker(&format!("underlay_{name}"));
+        let mut wanted = self.paths.clone();
+        for slot in wanted.slots() {
+            *slot = slot.take().map(|parent| parent.join(&marker));
+        }
+        let handed = self.paths.unified.iter().flat_map(|unified| hand_all_down(unified));
+        let obstacles: Vec<String> = handed.collect();
+        Cgroup::create_at(&self.teardown, wanted, &obstacles, limits)
+    }
+
+    fn create_at(
+        teardown: &Teardown,
+        wanted: CgroupPaths,
+        obstacles: &[String],
+        limits: &CgroupLimits,
+    ) -> Result<(Option<Cgroup>, Vec<Unenforced>), HostError> {
         let ticket =
             teardown.register(Resource::Cgroup { paths: wanted.all().into_iter().collect() })?;
         let (paths, failures) = make_directories(wanted.clone());
         let why_not = |place: &Option<PathBuf>, controller: &str| {
             let failure = place.as_ref().and_then(|path| failures.get(path)).cloned();
-            failure.unwrap_or_else(|| no_controller(controller, &obstacles))
+            failure.unwrap_or_else(|| no_controller(controller, obstacles))
         };
         let mut unenforced = Vec::new();
         if let Some(memory) = limits.memory {

@@ -250,6 +250,46 @@ fn a_cgroup_limits_cpu() {
 }
 
 #[test]
+fn groups_within_a_group_share_its_limits_and_go_before_it() {
+    if !geteuid().is_root() {
+        skip!("control groups need root");
+    }
+    let place = place();
+    let limits = CgroupLimits { memory: Some(Bytes::from_mib(256)), cpus: Some(0.25) };
+    let (host, unenforced) = Cgroup::create(&place.teardown, "test-host", &limits).unwrap();
+    let Some(host) = host.filter(|_| unenforced.is_empty()) else {
+        skip!("no cpu or memory controller: {unenforced:?}")
+    };
+    let own = CgroupLimits { memory: Some(Bytes::from_mib(64)), cpus: Some(0.25) };
+    let within = |name: &str| {
+        let (cgroup, unenforced) = host.create_within(name, &own).unwrap();
+        assert_eq!(unenforced, []);
+        cgroup.expect("a group within a group")
+    };
+    let groups = [within("test-a"), within("test-b")];
+    let inside = |cgroup: &Cgroup| {
+        let (own, host) = (cgroup.paths(), host.paths());
+        own.cpu.as_ref().and_then(|path| path.parent()) == host.cpu.as_deref()
+    };
+    assert!(groups.iter().all(inside), "{groups:?}");
+    let processes =
+        groups.each_ref().map(|group| shell(&place, "while :; do :; done", None, Some(group)));
+    let used = || groups.iter().map(|group| group.cpu_time().unwrap()).sum::<Duration>();
+    let before = used();
+    std::thread::sleep(Duration::from_millis(800));
+    let together = used() - before;
+    processes.iter().for_each(|process| process.kill_tree().unwrap());
+    // A quarter of 0.8 s is 0.2 s; each has as much by itself, so that both would have 0.4 s.
+    assert!(together < Duration::from_millis(300), "{together:?}");
+    let paths: Vec<_> = groups.iter().flat_map(|group| group.paths().all()).collect();
+    for group in groups {
+        group.release().unwrap();
+    }
+    assert!(paths.iter().all(|path| !path.exists()));
+    host.release().unwrap();
+}
+
+#[test]
 fn releasing_a_cgroup_kills_what_is_inside() {
     if !geteuid().is_root() {
         skip!("control groups need root");

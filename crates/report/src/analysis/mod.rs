@@ -18,6 +18,7 @@ mod bottleneck;
 mod causal;
 mod comparison;
 mod curve;
+mod database;
 mod design;
 mod estimate;
 mod finding;
@@ -42,6 +43,7 @@ pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOu
 pub use causal::{Agreement, CausalCheck, NotPerturbed, Reaction, Sensitivity, WhatIf};
 pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
 pub use curve::{CurvePoint, CurveReading, RateCurve};
+pub use database::Database;
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
@@ -78,6 +80,8 @@ pub struct Analysis {
     pub comparisons: Vec<Comparison>,
     /// One per design and number of users, ordered by design, then users.
     pub rungs: Vec<Rung>,
+    /// The databases under test, where a study has several; empty otherwise.
+    pub databases: Vec<Database>,
     /// The best rung of each design.
     pub peaks: Vec<Peak>,
     /// Where the sessions' time went and what limits, one per rung; same order as `rungs`.

@@ -22,4 +22,6 @@ pub(crate) use series::{Series, middle};
 pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};
 pub(crate) use window::MeasuredWindow;
-pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, LOG_VOLUME, WindowFacts};
+pub(crate) use window_facts::{
+    CpuFacts, DriverFacts, IoFacts, WindowFacts, is_data_volume, is_log_volume,
+};

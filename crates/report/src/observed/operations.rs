@@ -15,6 +15,8 @@ use crate::wording::amount;
 /// One backup or restore.
 #[derive(Clone, Debug)]
 pub(crate) struct ObservedOperation {
+    /// Position of the run.
+    pub(crate) run: usize,
     pub(crate) design: usize,
     /// `backup` or `restore`.
     pub(crate) kind: String,
@@ -59,6 +61,7 @@ fn operation(run: &ObservedRun, said: &Value) -> Option<ObservedOperation> {
     let reads = requests_of_volume(&window, read, "read");
     let writes = requests_of_volume(&window, written, "write");
     Some(ObservedOperation {
+        run: run.position,
         design: run.run.design as usize,
         cycle: u32::try_from(said["cycle"].as_u64()?).ok()?,
         bytes: said["bytes"].as_u64()?,

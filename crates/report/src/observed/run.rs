@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use underlay_core::Nanos;
-use underlay_record::conventions::{document, source};
+use underlay_record::conventions::{document, histogram_scope, source};
 use underlay_record::{
     Event, HistogramRow, Phase, PhaseKind, PhaseStatus, ReadError, Record, Run, Source,
     TransactionTick, WaitWindow,
@@ -68,6 +68,66 @@ impl ObservedRun {
             histograms: record.histograms(run.id)?,
             documents,
         })
+    }
+
+    /// Takes what was recorded of each of several databases apart from the run's total, as runs of one database. In the order of
+    /// these names; none where the run has no such parts.
+    pub(crate) fn take_databases(&mut self, names: &[String]) -> Vec<(String, ObservedRun)> {
+        let part = |name: &String| {
+            let own = |recorded: &str| {
+                Some(recorded.strip_prefix(&**name)?.strip_prefix('/')?.to_string())
+            };
+            let (transactions, others) = std::mem::take(&mut self.transactions)
+                .into_iter()
+                .partition::<Vec<_>, _>(|tick| own(&tick.transaction).is_some());
+            self.transactions = others;
+            let transactions: Vec<TransactionTick> = transactions
+                .into_iter()
+                .map(|tick| TransactionTick {
+                    transaction: own(&tick.transaction).unwrap_or_default(),
+                    ..tick
+                })
+                .collect();
+            let told = ends(&transactions);
+            let mut sources = BTreeMap::new();
+            for of_it in
+                self.sources.keys().filter(|it| own(it).is_some()).cloned().collect::<Vec<_>>()
+            {
+                let (Some(name), Some(ticks)) = (own(&of_it), self.sources.remove(&of_it)) else {
+                    continue;
+                };
+                let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
+                sources.insert(name, ticks);
+            }
+            let volume = format!("{name}-");
+            let of_histogram = |row: &HistogramRow| match row.scope.as_str() {
+                histogram_scope::DRIVER => own(&row.name),
+                histogram_scope::DATASTORE => row.name.strip_prefix(&volume).map(str::to_string),
+                _ => None,
+            };
+            let histograms = self.histograms.iter();
+            let histograms = histograms
+                .filter_map(|row| Some(HistogramRow { name: of_histogram(row)?, ..row.clone() }))
+                .collect();
+            let documents = self.documents.iter();
+            let documents = documents
+                .filter_map(|(recorded, content)| Some((own(recorded)?, content.clone())))
+                .collect();
+            let of_database = ObservedRun {
+                position: self.position,
+                run: self.run.clone(),
+                phases: self.phases.clone(),
+                events: self.events.clone(),
+                declared: Vec::new(),
+                sources,
+                waits: Vec::new(),
+                transactions,
+                histograms,
+                documents,
+            };
+            (name.clone(), of_database)
+        };
+        names.iter().map(part).filter(|(_, run)| !run.transactions.is_empty()).collect()
     }
 
     /// A series, if its source and it are there.

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use underlay_core::{Histogram, IoClass};
 use underlay_record::conventions::{
-    CONNECTION_WAIT, DISPATCH_LAG, client_network_series, document, driver_series, histogram_scope,
-    io_series, source,
+    CONNECTION_WAIT, DISPATCH_LAG, OF_DATABASE, client_network_series, document, driver_series,
+    histogram_scope, io_series, source,
 };
 use underlay_record::{Interval, StoredHistogram};
 
@@ -32,9 +32,24 @@ const FEWEST_BLOCKS: usize = 5;
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
 /// Name of the volume that the log is on.
-pub(crate) const LOG_VOLUME: &str = "wal";
+const LOG_VOLUME: &str = "wal";
 /// Name of the volume that the tables are on.
 const DATA_VOLUME: &str = "data";
+
+/// Whether a volume is that of the log of a database: `wal`, or `oltp-1-wal` of several databases.
+pub(crate) fn is_log_volume(volume: &str) -> bool {
+    is_volume(volume, LOG_VOLUME)
+}
+
+/// The same of the volume of the tables.
+pub(crate) fn is_data_volume(volume: &str) -> bool {
+    is_volume(volume, DATA_VOLUME)
+}
+
+fn is_volume(volume: &str, name: &str) -> bool {
+    volume.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('-'))
+}
+
 /// The numbers of one window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowFacts {
@@ -43,6 +58,8 @@ pub(crate) struct WindowFacts {
     pub(crate) design: usize,
     pub(crate) repeat: u32,
     pub(crate) users: u32,
+    /// Databases that have so many users each.
+    pub(crate) databases: u32,
     pub(crate) interval: Interval,
     /// Begin of the run on its clock, seconds.
     pub(crate) run_begin_s: f64,
@@ -97,6 +114,8 @@ pub(crate) struct LoadFacts {
     pub(crate) log_bytes_per_second: Option<f64>,
     /// Blocks found in the database's own cache, as a share.
     pub(crate) cache_hit_share: Option<f64>,
+    /// Blocks looked for in it, per second.
+    pub(crate) cache_lookups_per_second: Option<f64>,
     /// Bytes read and written per second, of a block load.
     pub(crate) bytes_per_second: Option<f64>,
     /// I/Os per second at which the mean response time reaches 1 ms, where the window's load found the maximum of a curve.
@@ -215,6 +234,75 @@ impl WindowFacts {
         per(self.client.network? * 1e9, self.load.completed_per_second)
     }
 
+    /// Adds what only the servers of several databases say, of the same window: what they counted together. Nothing of what one of
+    /// them did not say.
+    pub(crate) fn add_up(&mut self, databases: &[&WindowFacts]) {
+        let sum = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
+            let sum: Option<f64> = databases.iter().map(|one| of(one)).sum();
+            sum.filter(|_| !databases.is_empty())
+        };
+        self.databases = u32::try_from(databases.len()).unwrap_or(u32::MAX).max(1);
+        let load = &mut self.load;
+        load.tpm = load.tpm.or_else(|| sum(&|one| one.load.tpm));
+        load.database_per_second =
+            load.database_per_second.or_else(|| sum(&|one| one.load.database_per_second));
+        load.alongside_per_second =
+            load.alongside_per_second.or_else(|| sum(&|one| one.load.alongside_per_second));
+        load.log_bytes_per_second =
+            load.log_bytes_per_second.or_else(|| sum(&|one| one.load.log_bytes_per_second));
+        let lookups = sum(&|one| one.load.cache_lookups_per_second);
+        let hits = sum(&|one| Some(one.load.cache_hit_share? * one.load.cache_lookups_per_second?));
+        load.cache_hit_share = load.cache_hit_share.or_else(|| per(hits?, lookups?));
+        let cpu = &mut self.cpu;
+        cpu.sessions_on_cpu = cpu.sessions_on_cpu.or_else(|| sum(&|one| one.cpu.sessions_on_cpu));
+        // Each has a limit of its own; what the limits of hosts do to all databases on them is in no group of a database.
+        let mean_of = f64::from(self.databases);
+        cpu.server_throttled =
+            cpu.server_throttled.or_else(|| Some(sum(&|one| one.cpu.server_throttled)? / mean_of));
+        self.add_up_clients(databases);
+    }
+
+    /// Connections and networks of all clients.
+    fn add_up_clients(&mut self, databases: &[&WindowFacts]) {
+        if databases.is_empty() {
+            return;
+        }
+        let completed = self.load.completed_per_second;
+        let client = &mut self.client;
+        client.is_local = databases.iter().all(|one| one.client.is_local);
+        // Where users share no connections, each has its own.
+        let is_shared = databases.iter().any(|one| one.client.connections.is_some());
+        let users = |one: &WindowFacts| f64::from(one.users);
+        let sessions = |one: &&WindowFacts| {
+            one.client.connections.map_or(users(one), |connections| connections.min(users(one)))
+        };
+        client.connections = is_shared.then(|| databases.iter().map(sessions).sum());
+        let sum = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
+            databases.iter().filter_map(|one| of(one)).reduce(|a, b| a + b)
+        };
+        client.network = sum(&|one| one.client.network);
+        client.round_trips =
+            sum(&|one| Some(one.client.round_trips? * one.load.completed_per_second))
+                .and_then(|rate| per(rate, completed));
+        client.connection_wait_s =
+            sum(&|one| Some(one.client.connection_wait_s? * one.load.completed_per_second))
+                .and_then(|waited| per(waited, completed));
+    }
+
+    /// Bytes written to the volumes of all logs, per second.
+    pub(crate) fn log_volume_bytes_per_second(&self) -> Option<f64> {
+        let logs = self.volumes.iter().filter(|(name, _)| is_log_volume(name));
+        let mut written =
+            logs.map(|(_, volume)| volume.metrics.get("write_bytes_per_second").copied().flatten());
+        let first = written.next()??;
+        written.try_fold(first, |sum, one| Some(sum + one?))
+    }
+
+    /// Users of all databases.
+    pub(crate) fn all_users(&self) -> f64 {
+        f64::from(self.users) * f64::from(self.databases)
+    }
+
     /// The interval of a headline that is counted, from the windows of one run alone.
     pub(crate) fn headline_within(windows: &[&WindowFacts]) -> Option<MeanInterval> {
         let ticks: Vec<f64> =
@@ -238,6 +326,7 @@ impl WindowFacts {
             design,
             repeat: window.run.run.repeat,
             users: window.users,
+            databases: 1,
             interval: window.interval,
             run_begin_s: window.run.begin_s(),
             load,
@@ -300,6 +389,7 @@ fn load(
     design: usize,
 ) -> LoadFacts {
     let ticks = window.ticks(workload);
+    let cache = cache(window);
     let seconds = ticks.values().map(|tick| tick.seconds).sum();
     let counted: u64 = ticks.values().map(|tick| tick.counted).sum();
     let completed: u64 = types.values().map(|facts| facts.completed).sum();
@@ -338,7 +428,8 @@ fn load(
         alongside_per_second: counted_by_both.map(|both| both.client_per_second),
         shortfall: due.map(|due| (1.0 - completed_per_second / due).max(0.0)),
         log_bytes_per_second: log_rate(window),
-        cache_hit_share: cache_hit_share(window),
+        cache_hit_share: cache.and_then(|(hits, lookups)| per(hits, lookups)),
+        cache_lookups_per_second: cache.map(|(_, lookups)| lookups),
         bytes_per_second: block.bytes_per_second,
         rate_at_limit: block.rate_at_limit,
         backup_s: outcome("backup", "seconds"),
@@ -401,16 +492,17 @@ fn log_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
         .or_else(|| window.rate(source::MARIADB, "status.innodb_os_log_written"))
 }
 
-fn cache_hit_share(window: &MeasuredWindow<'_>) -> Option<f64> {
+/// Blocks found in the database's own cache and blocks looked for in it, per second.
+fn cache(window: &MeasuredWindow<'_>) -> Option<(f64, f64)> {
     let pool = |name| window.rate(source::MARIADB, name);
     if let (Some(requests), Some(reads)) =
         (pool("status.innodb_buffer_pool_read_requests"), pool("status.innodb_buffer_pool_reads"))
     {
-        return per(requests - reads, requests);
+        return Some((requests - reads, requests));
     }
     let rate = |series| window.rate(source::POSTGRES, series);
     let (hit, read) = (rate("database.blks_hit")?, rate("database.blks_read")?);
-    per(hit, hit + read)
+    Some((hit, hit + read))
 }
 
 fn cpu(window: &MeasuredWindow<'_>, plan: &PlanView) -> CpuFacts {
@@ -476,28 +568,42 @@ fn log_behind_data(window: &MeasuredWindow<'_>) -> Option<f64> {
     let rate = |name: &str| window.rate(source::DATASTORE, name);
     let log = rate(&io_series::modelled(IoClass::Log))? / 1e9;
     // Others' part of the bytes that the log's requests can have waited for: buffers drain in order.
-    let written = |volume: &str| rate(&format!("volume.{volume}.write.bytes"));
-    let (own, others) = (written(LOG_VOLUME)?, written(DATA_VOLUME)?);
-    let queued: f64 = ["write", "flush"]
-        .iter()
-        .filter_map(|operation| rate(&format!("volume.{LOG_VOLUME}.{operation}.queue")))
+    let ticks = window.run.sources.get(source::DATASTORE)?;
+    let volumes: Vec<&str> = ticks
+        .names()
+        .filter_map(|name| name.strip_prefix("volume.")?.strip_suffix(".write.bytes"))
+        .collect();
+    let written = |is_one: fn(&str) -> bool| {
+        let mut of = volumes.iter().filter(|volume| is_one(volume));
+        let first = rate(&format!("volume.{}.write.bytes", of.next()?))?;
+        of.try_fold(first, |sum, volume| Some(sum + rate(&format!("volume.{volume}.write.bytes"))?))
+    };
+    let (own, others) = (written(is_log_volume)?, written(is_data_volume)?);
+    let logs = volumes.iter().filter(|volume| is_log_volume(volume));
+    let queued: f64 = logs
+        .flat_map(|log| {
+            ["write", "flush"].map(|operation| format!("volume.{log}.{operation}.queue"))
+        })
+        .filter_map(|series| rate(&series))
         .sum();
     let part = per(others, own + others).unwrap_or(0.0);
     Some(per(queued / 1e9 * part, log).unwrap_or(0.0).min(1.0))
 }
 
-/// Nanoseconds per second of a counter of every process tree, in cores.
+/// Nanoseconds per second of a counter of every process tree, in cores. Trees of several databases are one of their kind.
 fn per_process(window: &MeasuredWindow<'_>, counter: &str) -> BTreeMap<String, f64> {
     let Some(ticks) = window.run.sources.get(source::PROCESS) else { return BTreeMap::new() };
     let suffix = format!(".{counter}");
-    ticks
-        .names()
-        .filter_map(|name| {
-            let process = name.strip_suffix(&suffix)?;
-            let rate = ticks.series(name)?.rate(window.span())?;
-            Some((process.to_string(), rate / 1e9))
-        })
-        .collect()
+    let rates = ticks.names().filter_map(|name| {
+        let process = name.strip_suffix(&suffix)?.rsplit(OF_DATABASE).next()?;
+        let rate = ticks.series(name)?.rate(window.span())?;
+        Some((process.to_string(), rate / 1e9))
+    });
+    let mut cores = BTreeMap::new();
+    for (process, rate) in rates {
+        *cores.entry(process).or_default() += rate;
+    }
+    cores
 }
 
 fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {

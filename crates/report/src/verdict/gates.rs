@@ -7,7 +7,7 @@
 use super::situation::Situation;
 use super::steady::SHORTEST_S;
 use crate::analysis::{Gate, GateState, SteadyState};
-use crate::observed::{LOG_VOLUME, SharedDevice};
+use crate::observed::{SharedDevice, is_log_volume};
 use crate::plan_view::Pacing;
 use crate::wording::{amount, count, list, percent};
 
@@ -282,7 +282,7 @@ fn bytes(situation: &Situation) -> Gate {
 /// What else is on a device that the log shares: `data and backup`.
 fn others_on(shared: &SharedDevice) -> String {
     let others: Vec<String> =
-        shared.volumes.iter().filter(|volume| *volume != LOG_VOLUME).cloned().collect();
+        shared.volumes.iter().filter(|volume| !is_log_volume(volume)).cloned().collect();
     if others.is_empty() { "other files".to_string() } else { list(&others) }
 }
 

@@ -1,7 +1,7 @@
 //! The numbers of one rung of one design, over all its windows: what gates and rules look at.
 
 use crate::analysis::SteadyState;
-use crate::observed::{CpuFacts, LOG_VOLUME, SharedDevice, WindowFacts};
+use crate::observed::{CpuFacts, SharedDevice, WindowFacts, is_log_volume};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
 use crate::verdict::time_budget::{DRIVER, Sampled, TimeBudget, of_server};
@@ -80,7 +80,7 @@ impl Situation {
                     io: &w.io,
                     log_behind_data: w.log_behind_data.filter(|_| log_device.is_some()),
                     network: w.client.network,
-                    users: w.users,
+                    users: w.all_users(),
                 }))
             })
             .collect();
@@ -97,7 +97,7 @@ impl Situation {
             (weight > 0.0).then(|| sum / weight)
         };
         let host_cores = pooled(&|w| w.cpu.host_cores);
-        let users = f64::from(windows.first().map_or(0, |w| w.users));
+        let users = windows.first().map_or(0.0, |w| w.all_users());
         let client = windows.first().map(|w| w.client).unwrap_or_default();
         Situation {
             users,
@@ -131,12 +131,10 @@ impl Situation {
             window_s: windows.iter().map(|w| w.interval.seconds()).fold(f64::INFINITY, f64::min),
             steady,
             log_bytes_per_second: pooled(&|w| w.load.log_bytes_per_second),
-            log_volume_bytes_per_second: pooled(&|w| {
-                w.volumes.get(LOG_VOLUME)?.metrics.get("write_bytes_per_second").copied()?
-            }),
+            log_volume_bytes_per_second: pooled(&WindowFacts::log_volume_bytes_per_second),
             log_device_shared: windows.iter().find_map(|w| {
                 let mut shared = w.volumes.values().filter_map(|volume| volume.shared.as_ref());
-                shared.find(|shared| shared.volumes.iter().any(|on| on == LOG_VOLUME)).cloned()
+                shared.find(|shared| shared.volumes.iter().any(|on| is_log_volume(on))).cloned()
             }),
             log_device,
             server_throttled: pooled(&|w| w.cpu.server_throttled),

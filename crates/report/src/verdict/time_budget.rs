@@ -56,7 +56,8 @@ pub(crate) struct Sampled<'a> {
     pub(crate) log_behind_data: Option<f64>,
     /// Connections that the network of a remote client held up.
     pub(crate) network: Option<f64>,
-    pub(crate) users: u32,
+    /// Of all databases.
+    pub(crate) users: f64,
 }
 
 impl TimeBudget {
@@ -67,7 +68,7 @@ impl TimeBudget {
     pub(crate) fn of(seen: &Sampled<'_>) -> TimeBudget {
         let Sampled { waits, cpu, driver, io, .. } = *seen;
         let mut sessions = waits.sessions.clone();
-        let unused = driver.sessions.map_or(0.0, |open| (open - f64::from(seen.users)).max(0.0));
+        let unused = driver.sessions.map_or(0.0, |open| (open - seen.users).max(0.0));
         if let Some(idle) = sessions.get_mut(&TimeClass::Client) {
             *idle = (*idle - unused).max(0.0);
         }
@@ -364,7 +365,7 @@ mod tests {
         (io, log_behind_data): (&Io, Option<f64>),
         users: u32,
     ) -> TimeBudget {
-        let network = None;
+        let (network, users) = (None, f64::from(users));
         TimeBudget::of(&Sampled { waits, cpu, driver, io, log_behind_data, network, users })
     }
 
@@ -413,7 +414,7 @@ mod tests {
             io: &Io::new(),
             log_behind_data: None,
             network: Some(2.5),
-            users: 8,
+            users: 8.0,
         });
         near(found.of_class(TimeClass::ClientNetwork), 2.5);
         near(found.of_class(TimeClass::Client), 0.5);

@@ -7,6 +7,7 @@ mod block_load;
 mod block_study;
 mod compare;
 mod damaged;
+mod databases;
 mod devices;
 mod example;
 mod fixture;

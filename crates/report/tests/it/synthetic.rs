@@ -110,6 +110,8 @@ pub struct Scenario {
     pub at_least: Vec<usize>,
     /// A job in the place of TPC-C.
     pub job: Option<Job>,
+    /// Databases under test at once, each of which does all of this.
+    pub databases: Vec<&'static str>,
 }
 
 /// A job of a simulated study, as the plan describes it, and what every run came to.
@@ -217,6 +219,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         written_per_logged: 1.4,
         at_least: Vec::new(),
         job: None,
+        databases: Vec::new(),
     }
 }
 
@@ -307,6 +310,15 @@ fn axes(scenario: &Scenario) -> Value {
     }
 }
 
+/// Several databases, each on all designs.
+fn databases(scenario: &Scenario) -> Value {
+    let part =
+        |design: &SimulatedDesign| json!({ "design": design.name, "engine": { "cpus": 2.0 } });
+    let parts: Vec<Value> = scenario.designs.iter().map(part).collect();
+    let database = |name: &&str| json!({ "name": name, "designs": parts });
+    scenario.databases.iter().map(database).collect()
+}
+
 fn workload(scenario: &Scenario) -> Value {
     if let Some(job) = scenario.job {
         return json!({ job.name: { "shape": job.shape() } });
@@ -343,6 +355,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         plan: json!({
             "format": 1,
             "axes": axes(scenario),
+            "databases": databases(scenario),
             "engine": { "kind": "postgresql", "cpus": 4.0, "memory_limit_bytes": 512u64 << 20 },
             "workload": workload(scenario),
             "outcome": scenario.job.map_or(Value::Null, |job| job.outcome()),

@@ -161,7 +161,7 @@ impl SimulatedRun<'_> {
         self.count(happened, counters);
         for (kind, name) in self.types().into_iter().enumerate() {
             let tick = self.transactions(interval, name, &happened.responses[kind], second);
-            recorder.transactions(run, &tick).unwrap();
+            self.record_all(recorder, run, &tick);
         }
         for name in self.scenario.mariadb.iter().flat_map(|mariadb| &mariadb.idle) {
             let tick = self.transactions(interval, name, &[], second);
@@ -198,6 +198,24 @@ impl SimulatedRun<'_> {
     /// Whether the server counts transactions of this type.
     fn is_counted(&self, name: &str) -> bool {
         self.scenario.mariadb.as_ref().is_none_or(|mariadb| mariadb.told.contains(&name))
+    }
+
+    /// Records what one database did; of several what each of them did, which is the same, and their total.
+    fn record_all(&self, recorder: &mut Recorder, run: RunId, tick: &TransactionTick) {
+        let mut total = tick.clone();
+        for (number, database) in self.scenario.databases.iter().enumerate() {
+            let transaction = format!("{database}/{}", tick.transaction);
+            recorder.transactions(run, &TransactionTick { transaction, ..tick.clone() }).unwrap();
+            if number > 0 {
+                total.committed += tick.committed;
+                total.rolled_back += tick.rolled_back;
+                total.failed += tick.failed;
+                let mut response = total.response.decoded();
+                response.merge(&tick.response.decoded());
+                total.response = (&response).into();
+            }
+        }
+        recorder.transactions(run, &total).unwrap();
     }
 
     fn transactions(

@@ -15,6 +15,7 @@ axes: Array<Axis>,
 designs: Array<Design>,
 comparisons: Array<Comparison>,
 rungs: Array<Rung>,
+databases: Array<Database>,
 peaks: Array<Peak>,
 bottlenecks: Array<Bottleneck>,
 validity: Array<RungValidity>,
@@ -226,6 +227,11 @@ p99_ns: Estimate,
 saturated: boolean, };
 
 export type CurveReading = "interpolated" | "at-least" | "never";
+
+export type Database = {
+name: string,
+workload: Workload,
+rungs: Array<Rung>, };
 
 export type Delivery = {
 due: number,

@@ -19,6 +19,7 @@ import { backups } from "./section/backups";
 import { blockLoads } from "./section/blockLoads";
 import { checks } from "./section/checks";
 import { curves } from "./section/curves";
+import { databases } from "./section/databases";
 import { designs } from "./section/designs";
 import { distribution } from "./section/distribution";
 import { downloads } from "./section/downloads";
@@ -39,7 +40,7 @@ import { speakOf } from "./vocabulary";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, axes, throughput, backups, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, axes, throughput, databases, backups, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

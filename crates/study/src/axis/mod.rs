@@ -22,7 +22,7 @@ use crate::plan::{AxisPlan, AxisPoint, AxisUnit, Plan, Scale};
 use crate::problem::{Problems, Source};
 use crate::reader::{Keys, Written};
 use crate::report::Report;
-use crate::resolve::{Resolver, unsafe_because};
+use crate::resolve::{databases, unsafe_because};
 use crate::scale;
 use crate::section::Table;
 
@@ -111,9 +111,8 @@ pub(crate) fn resolve(
     let axes: Vec<AxisPlan> = drafts.iter().map(|draft| draft.plan.clone()).collect();
     if refused {
         // The other problems of the study, all the same.
-        let mut resolver = Resolver::new(source, file, (options, &axes), host, report);
-        resolver.resolve();
-        report = resolver.report;
+        let text = (document, file);
+        (_, report) = databases::resolve(source, text, (options, &axes), host, report);
         return Err(refusal(source, report));
     }
     let combinations = combinations(&drafts);
@@ -129,10 +128,11 @@ pub(crate) fn resolve(
         let mut keys = Keys::new(&table, "", &mut found);
         let varied = file::Study::read(&mut keys);
         keys.finish();
-        let mut resolver = Resolver::new(source, &varied, (options, &axes), host, found);
-        plans.extend(resolver.resolve());
+        let text = (&table, &varied);
+        let (plan, found) = databases::resolve(source, text, (options, &axes), host, found);
+        plans.extend(plan);
         // A problem of the study is a problem at every point.
-        report.absorb(resolver.report);
+        report.absorb(found);
     }
     if !report.is_empty() || plans.len() != combinations.len() {
         return Err(refusal(source, report));
@@ -436,11 +436,14 @@ fn number_values(plan: &mut AxisPlan, scale: Scale) {
     let times: Option<Vec<Nanos>> = texts().map(|text| text.parse().ok()).collect();
     let last = plan.keys.first().and_then(|key| key.rsplit('.').next()).unwrap_or_default();
     let (unit, numbers) = if let Some(numbers) = numbers {
-        let divisor = if last == "cpus" { f64::from(scale.divisor) } else { 1.0 };
+        let divisor =
+            if ["cpus", "cores"].contains(&last) { f64::from(scale.divisor) } else { 1.0 };
         (AxisUnit::Number, numbers.into_iter().map(|number| number / divisor).collect::<Vec<_>>())
     } else if let Some(sizes) = sizes {
         let scaled = |size: Bytes| match last {
-            "memory-limit" if scale != Scale::FULL => scale::size(size, scale, Bytes::ZERO),
+            "memory-limit" | "memory" if scale != Scale::FULL => {
+                scale::size(size, scale, Bytes::ZERO)
+            }
             _ => size,
         };
         (AxisUnit::Bytes, sizes.into_iter().map(|size| scaled(size).0 as f64).collect())
@@ -461,7 +464,8 @@ fn number_values(plan: &mut AxisPlan, scale: Scale) {
 /// What the values of a key are called: memory and processors at the scale of the plan, as the server has them.
 fn phrase_values(plan: &mut AxisPlan, axis: &str, scale: Scale) {
     let last = plan.keys.first().and_then(|key| key.rsplit('.').next()).unwrap_or_default();
-    let (is_memory, is_cpus) = (last == "memory-limit", last == "cpus");
+    let is_memory = ["memory-limit", "memory"].contains(&last);
+    let is_cpus = ["cpus", "cores"].contains(&last);
     for point in &mut plan.points {
         let size = point.name.parse::<Bytes>().ok().filter(|_| is_memory);
         let cpus = point.number.filter(|_| is_cpus);

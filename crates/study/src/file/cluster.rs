@@ -5,6 +5,7 @@ use underlay_model::cluster::{Checksum, Method};
 
 use crate::entry::{Entry, Section};
 use crate::file::design::{GroupDevice, group_device};
+use crate::limits::CPUS;
 use crate::plan::{ReductionKind, ResyncKind};
 use crate::section::*;
 
@@ -41,11 +42,15 @@ section! {
         "count" count: Entry<u64> = One(whole(1..=64));
         /// Hosts of one fault domain may fail together. Each host is its own, when left out.
         "fault-domain" fault_domain: Entry<String> = One(text());
+        /// Processors of each host, which the databases placed on it share. No limit, when left out.
+        "cores" cores: Entry<f64> = One(number(CPUS));
+        /// Memory of each host, which the databases placed on it share. No limit, when left out.
+        "memory" memory: Entry<Bytes> = One(size());
         /// Its disk groups: 1 to 5; an empty list makes a host that only holds witnesses.
         "disk-groups" disk_groups: Entry<Vec<Section<DiskGroup>>> = tables::<DiskGroup>();
     }
     written_for {
-        "groups" => "disk-groups",
+        "groups" => "disk-groups", "cpus" => "cores", "memory-limit" => "memory",
     }
     limits { "required": ["name", "disk-groups"] }
 }

@@ -2,8 +2,8 @@
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Axis, Background, Client, Design, Engine, Fault, IoProfile, Laptop, Procedure, Published,
-    Start, Volumes, Weights, Workload,
+    Axis, Background, Client, Database, Design, Engine, Fault, IoProfile, Laptop, Procedure,
+    Published, Start, Volumes, Weights, Workload,
 };
 use crate::limits::SEED;
 use crate::section::*;
@@ -29,6 +29,9 @@ section! {
         "client" client: Section<Client> = table::<Client>();
         /// Volumes that all designs have, unless a design says otherwise.
         "volumes" volumes: Section<Volumes> = table::<Volumes>();
+        /// The databases under test, where a study has several at once. What they leave out is as
+        /// `[engine]`, `[client]`, `[volumes]` and `[workload]` say.
+        "database" database: Entry<Vec<Section<Database>>> = tables::<Database>();
         /// The storage designs that are compared.
         "design" design: Entry<Vec<Section<Design>>> = tables::<Design>();
         /// What is varied besides designs and users.
@@ -56,7 +59,10 @@ section! {
     written_for {
         "designs" => "design", "description" => "question", "users" => "procedure",
         "warehouses" => "workload", "faults" => "fault", "backgrounds" => "background",
-        "mix" => "weights", "axes" => "axis", "io-profiles" => "io-profile",
+        "mix" => "weights", "databases" => "database", "axes" => "axis", "io-profiles" => "io-profile",
     }
-    limits { "required": ["name", "question", "design", "workload", "procedure"] }
+    limits {
+        "required": ["name", "question", "design", "procedure"],
+        "anyOf": [{ "required": ["workload"] }, { "required": ["database"] }]
+    }
 }

@@ -25,9 +25,10 @@ pub struct DesignPlan {
     pub based_on: Option<String>,
     /// Where the volumes live.
     pub kind: DatastoreKind,
-    /// The volumes; always `data`, `wal` and `backup`, sometimes `temp`, in this order.
+    /// The volumes; always `data`, `wal` and `backup`, sometimes `temp`, in this order. Of several databases those of all,
+    /// each with the name of its database before its own.
     pub volumes: Vec<VolumePlan>,
-    /// The engine with this design's overrides applied.
+    /// The engine with this design's overrides applied; of several databases that of the first.
     pub engine: EnginePlan,
     /// The paths below `engine` that this design overrides, for example `settings.wal_level`.
     pub engine_overrides: Vec<String>,
@@ -71,6 +72,19 @@ pub struct ClusterPlan {
     pub policy: Policy,
     /// Share of every capacity device that other data takes at the start of a run, in percent; `None` = they are empty.
     pub fill_percent: Option<u8>,
+    /// What its hosts give the databases that are placed on them, scaled; only of hosts with a limit.
+    pub compute: Vec<HostCompute>,
+}
+
+/// Processors and memory of a host, shared by the databases that are placed on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostCompute {
+    /// Name of the host.
+    pub host: String,
+    /// Its processors; `None` = no limit.
+    pub cpus: Option<f64>,
+    /// Its memory; `None` = no limit.
+    pub memory: Option<Bytes>,
 }
 
 impl ClusterPlan {
@@ -124,7 +138,7 @@ words! {
 /// One volume (virtual disk) of a design.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumePlan {
-    /// `data`, `wal`, `backup` or `temp`.
+    /// `data`, `wal`, `backup` or `temp`; of several databases `oltp-1-data` and so on.
     pub name: String,
     /// Size of the volume.
     pub capacity: Bytes,

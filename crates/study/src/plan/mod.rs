@@ -6,6 +6,7 @@
 mod axis;
 mod block;
 mod client;
+mod database;
 mod design;
 mod engine;
 mod procedure;
@@ -28,8 +29,11 @@ pub use axis::{AxisPlan, AxisPoint, AxisUnit, VariantPlan};
 pub use block::BlockPlan;
 pub(crate) use block::scaled as scaled_concurrency;
 pub use client::{ClientPlace, ClientPlan, NetworkPlan};
+pub(crate) use database::volume_name;
+pub use database::{DatabasePart, DatabasePlan};
 pub use design::{
-    ClusterPlan, DatastoreKind, DesignPlan, Layout, ReductionKind, ResyncKind, VolumePlan,
+    ClusterPlan, DatastoreKind, DesignPlan, HostCompute, Layout, ReductionKind, ResyncKind,
+    VolumePlan,
 };
 pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{
@@ -60,7 +64,7 @@ pub struct Plan {
     pub seed: RootSeed,
     /// The weakest kind of evidence among the designs.
     pub evidence: Evidence,
-    /// The engine as all designs use it, before the overrides of a design.
+    /// The engine as all designs use it, before the overrides of a design; of several databases that of the first.
     pub engine: EnginePlan,
     /// The storage designs, in the order of the file. At least one. With axes: the variants, which are each design at each
     /// combination of points.
@@ -70,8 +74,10 @@ pub struct Plan {
     /// With axes: the plan of each combination of points, with the designs and the schedule of the whole. Empty without; then
     /// this plan is its only one. Values above that an axis varies are those of the first combination.
     pub points: Vec<Plan>,
-    /// What the users do.
+    /// What the users do; of several databases what those of the first do.
     pub workload: WorkloadPlan,
+    /// The databases under test, at least one; in the order of the file.
+    pub databases: Vec<DatabasePlan>,
     /// How it is measured.
     pub procedure: ProcedurePlan,
     /// Changes of the mix of transactions in every run; in the order of the file.
@@ -116,13 +122,24 @@ impl Plan {
         self.designs[design].variant.as_ref().map_or(0, |variant| variant.point)
     }
 
+    /// Whether the study names its databases. One without a name is the only one.
+    pub fn has_named_databases(&self) -> bool {
+        self.databases.iter().any(|database| !database.name.is_empty())
+    }
+
+    /// Whether databases have jobs, beside others that have users.
+    pub fn has_jobs_beside_users(&self) -> bool {
+        self.has_named_databases() && self.databases.iter().any(DatabasePlan::is_job)
+    }
+
     /// Whether the designs are different kinds of evidence, so that none can be said of all.
     pub fn is_mixed_evidence(&self) -> bool {
         self.designs.windows(2).any(|two| two[0].evidence != two[1].evidence)
     }
 
     /// Whether the first run of a design ends with its null twin: the load without the delays of its storage. A design that has
-    /// none is a twin itself; what breaks or works beside the users would not be what it was in the measured windows.
+    /// none is a twin itself; what breaks or works beside the users would not be what it was in the measured windows, nor would
+    /// jobs of other databases.
     pub fn has_null_twin(&self, design: usize) -> bool {
         let has_delays = match &self.designs[design].kind {
             DatastoreKind::Path { .. } => false,
@@ -133,6 +150,7 @@ impl Plan {
         };
         self.procedure.null_twin
             && has_delays
+            && !self.points.get(self.point_of(design)).unwrap_or(self).has_jobs_beside_users()
             && self.background.iter().all(|work| !work.designs.contains(&design))
             && self.faults.iter().all(|fault| !fault.designs.contains(&design))
     }

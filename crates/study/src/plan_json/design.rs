@@ -5,7 +5,7 @@ use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 use crate::json_value::ToJson;
-use crate::plan::{ClientPlan, ClusterPlan, DatastoreKind, DesignPlan, VolumePlan};
+use crate::plan::{ClientPlan, ClusterPlan, DatastoreKind, DesignPlan, HostCompute, VolumePlan};
 use crate::profile_text::profile_toml;
 use underlay_core::Words;
 
@@ -99,6 +99,13 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
     });
     if let Some(percent) = plan.fill_percent {
         cluster["fill_percent"] = percent.into();
+    }
+    if !plan.compute.is_empty() {
+        let compute = |it: &HostCompute| {
+            let memory = it.memory.map(|memory| memory.0);
+            json!({ "host": it.host, "cpus": it.cpus, "memory_bytes": memory })
+        };
+        cluster["compute"] = plan.compute.iter().map(compute).collect();
     }
     cluster
 }

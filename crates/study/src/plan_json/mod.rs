@@ -18,8 +18,8 @@ use crate::json_value::ToJson;
 use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{
-    AxisPlan, AxisPoint, AxisUnit, DesignPlan, EnginePlan, Estimates, Origin, Plan, ProcedurePlan,
-    PublishedSeries, Setting, Sizes, VariantPlan, WorkloadPlan,
+    AxisPlan, AxisPoint, AxisUnit, DatabasePart, DatabasePlan, DesignPlan, EnginePlan, Estimates,
+    Origin, Plan, ProcedurePlan, PublishedSeries, Setting, Sizes, VariantPlan, WorkloadPlan,
 };
 use crate::problem::Source;
 
@@ -80,7 +80,36 @@ pub fn plan_json(plan: &Plan) -> Value {
     if !plan.axes.is_empty() {
         whole["axes"] = plan.axes.iter().map(axis).collect();
     }
+    if plan.has_named_databases() {
+        let described = |one: &DatabasePlan| database(one, &plan.procedure);
+        whole["databases"] = plan.databases.iter().map(described).collect();
+    }
     whole
+}
+
+/// One of several databases, with what it is in each design.
+fn database(database: &DatabasePlan, procedure: &ProcedurePlan) -> Value {
+    let part = |part: &DatabasePart| {
+        json!({
+            "design": part.design,
+            "engine": engine(&part.engine),
+            "client": part.client.to_json(),
+            "volumes": part.volumes.iter().map(design::volume).collect::<Vec<_>>(),
+            "host": part.host,
+        })
+    };
+    let mut described = json!({
+        "name": database.name,
+        "engine": engine(&database.engine),
+        "workload": workload(&database.workload),
+        "full_size": sizes(&database.full_size),
+        "size": sizes(&database.size),
+        "designs": database.parts.iter().map(part).collect::<Vec<_>>(),
+    });
+    if database.is_job() {
+        described["outcome"] = outcome(&database.workload, procedure);
+    }
+    described
 }
 
 /// The designs. Of a study with axes, each also says where it lies on them, and what of the rest is its own.

@@ -10,14 +10,16 @@ use underlay_model::scheduler::{Policy as ResyncPolicy, SchedulerSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Reduction, ReductionCosts};
 
 use super::Resolver;
-use super::chosen::{Chosen, Layer};
+use super::chosen::{Chosen, Layer, Pick};
 use super::design::Draft;
 use super::volumes::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
 use crate::file::design::GroupDevice;
-use crate::plan::{ClusterPlan, DatastoreKind, Origin, ReductionKind, ResyncKind, Setting};
+use crate::plan::{
+    ClusterPlan, DatastoreKind, HostCompute, Origin, ReductionKind, ResyncKind, Scale, Setting,
+};
 use crate::problem::position;
 use underlay_core::Words;
 
@@ -40,7 +42,7 @@ impl Resolver<'_> {
         let path = format!("{path}.datastore.cluster");
         let file = &draft.file.datastore.cluster;
         let base = draft.base.map(|(name, design)| (name, &design.datastore.cluster));
-        let mut keys = ClusterKeys { path: &path, file, base, rows };
+        let mut keys = ClusterKeys { path: &path, file, base, rows, compute: Vec::new() };
         let hosts = self.hosts(draft, &mut keys);
         let latency =
             self.key(&mut keys, "network.latency", |c| &c.network.latency, |v| exact::time(*v));
@@ -95,9 +97,9 @@ impl Resolver<'_> {
                 "change the cluster",
             );
         }
-        problems
-            .is_empty()
-            .then(|| DatastoreKind::Cluster(Box::new(ClusterPlan { spec, policy, fill_percent })))
+        let compute = keys.compute;
+        let plan = ClusterPlan { spec, policy, fill_percent, compute };
+        problems.is_empty().then(|| DatastoreKind::Cluster(Box::new(plan)))
     }
 
     /// Places the volumes on a cluster of that kind, and says why where that is not possible.
@@ -254,7 +256,7 @@ impl Resolver<'_> {
             group.name = format!("group-{}", number + 1);
         }
         let count = section.count.get().copied().unwrap_or(1);
-        if let super::chosen::Pick::Found(chosen) =
+        if let Pick::Found(chosen) =
             self.pick(&format!("{}.hosts.{name}", keys.path), &[(layer, &section.name)])
         {
             keys.rows.push(chosen.setting(format!("{count} x {}", described(&groups))));
@@ -264,7 +266,61 @@ impl Resolver<'_> {
             fault_domain: section.fault_domain.get().cloned(),
             groups: groups.clone(),
         };
-        Some((1..=count).map(host).collect())
+        let hosts: Vec<HostSpec> = (1..=count).map(host).collect();
+        self.compute(layer, section, (name, &hosts), keys)?;
+        Some(hosts)
+    }
+
+    /// What each of these equal hosts gives the databases that are placed on it.
+    fn compute(
+        &mut self,
+        layer: Layer<'_>,
+        section: &Section<Host>,
+        (name, hosts): (&str, &[HostSpec]),
+        keys: &mut ClusterKeys<'_, '_>,
+    ) -> Option<()> {
+        let path = |key: &str| format!("{}.hosts.{name}.{key}", keys.path);
+        let cores = self.pick(&path("cores"), &[(layer, &section.cores)]);
+        let memory = self.pick(&path("memory"), &[(layer, &section.memory)]);
+        if cores == Pick::Refused || memory == Pick::Refused {
+            return None;
+        }
+        let (divisor, is_scaled) = (f64::from(self.scale.divisor), self.scale != Scale::FULL);
+        let cores = cores.found().map(|full| match is_scaled {
+            true => full.scaled(full.value / divisor, full.value.to_string()),
+            false => full,
+        });
+        let memory = memory.found().map(|full| match is_scaled {
+            true => {
+                let size = crate::scale::size(full.value, self.scale, Bytes::ZERO);
+                full.scaled(size, exact::size(full.value))
+            }
+            false => full,
+        });
+        keys.rows.extend(cores.as_ref().map(|cores| cores.setting(cores.value.to_string())));
+        keys.rows.extend(memory.as_ref().map(|memory| memory.setting(exact::size(memory.value))));
+        let (cpus, memory) = (cores.map(|it| it.value), memory.map(|it| it.value));
+        if cpus.is_some() || memory.is_some() {
+            let compute = |host: &HostSpec| HostCompute { host: host.name.clone(), cpus, memory };
+            keys.compute.extend(hosts.iter().map(compute));
+        }
+        Some(())
+    }
+
+    /// Reports hosts that limit databases of which none is placed on them.
+    pub(super) fn check_compute(&mut self, draft: &Draft<'_>, plan: &ClusterPlan) {
+        let idle = plan.compute.iter().find(|it| !self.is_placed(&draft.name.value, &it.host));
+        // A database that was refused is on no host.
+        let Some(HostCompute { host, .. }) = idle.filter(|_| self.report.is_empty()) else {
+            return;
+        };
+        self.report.add(
+            place(&draft.file.datastore.cluster, draft),
+            "conflict",
+            format!("host `{host}` of design `{}` limits no database", draft.name.value),
+            "its `cores` and `memory` are those of the databases placed on it",
+            "place a [[database]] on it with `per-host` or `hosts`, or remove `cores` and `memory`",
+        );
     }
 
     /// The disk groups that one entry stands for; their names come later. What differs from the profiles of their devices is
@@ -498,6 +554,8 @@ struct ClusterKeys<'a, 'r> {
     file: &'a Section<ClusterFile>,
     base: Option<(&'static str, &'static Section<ClusterFile>)>,
     rows: &'r mut Vec<Setting>,
+    /// Of the hosts so far.
+    compute: Vec<HostCompute>,
 }
 
 fn place(file: &Section<ClusterFile>, draft: &Draft<'_>) -> Option<Range<usize>> {

@@ -222,7 +222,8 @@ impl Resolver<'_> {
             self.design_text(draft, &path, "description", |design| &design.description, &mut rows);
         let source = self.design_text(draft, &path, "source", |design| &design.source, &mut rows);
         let kind = self.datastore(draft, &path, &mut rows);
-        let volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
+        let own_volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
+        let volumes = self.volumes_of_all(&draft.name.value, own_volumes.as_deref());
         let (engine, overrides) = match self.is_block_load() {
             true => (study_engine.clone(), Vec::new()),
             false => self.design_engine(draft, &path, study_engine, &mut rows),
@@ -231,12 +232,19 @@ impl Resolver<'_> {
         let client = own_client.over(study_client);
         self.check_engine(&engine, &client, procedure);
         self.check_client((&client, &own_client), &engine, workload, procedure);
-        if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
-            self.check_capacity(kind, volumes);
-            self.check_contents(volumes, &engine, workload);
-            if let DatastoreKind::Cluster(plan) = kind {
-                self.check_placement(draft, plan, volumes);
+        if let (Some(kind), Some(volumes), Some(own_volumes)) = (&kind, &volumes, &own_volumes) {
+            // What one of several databases needs is checked with what all of them need.
+            if !self.is_member() {
+                self.check_capacity(kind, volumes);
             }
+            self.check_contents(own_volumes, &engine, workload);
+            if let (DatastoreKind::Cluster(plan), false) = (kind, self.is_member()) {
+                self.check_placement(draft, plan, volumes);
+                self.check_compute(draft, plan);
+            }
+        }
+        if let Some(own_volumes) = own_volumes {
+            self.own_volumes.push((draft.name.value.clone(), own_volumes));
         }
         self.provenance.extend(rows);
         let kind = kind?;

@@ -8,6 +8,7 @@ mod block_procedure;
 mod chosen;
 mod client;
 pub(crate) mod cluster;
+pub(crate) mod databases;
 mod datastore;
 mod design;
 mod engine;
@@ -29,7 +30,7 @@ mod worth;
 
 use std::collections::HashSet;
 
-use underlay_core::{Evidence, RootSeed};
+use underlay_core::{Bytes, Evidence, RootSeed};
 
 use crate::builtin;
 use crate::estimate;
@@ -38,16 +39,18 @@ use crate::finding::{Finding, Severity};
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
 use crate::plan::{
-    AxisPlan, DatastoreKind, DesignPlan, EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale,
-    Setting, Sizes,
+    AxisPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, EngineKind, EnginePlan, Order,
+    Plan, ProcedurePlan, RunPlan, Scale, Setting, Sizes, WorkloadPlan,
 };
 use crate::problem::Source;
 use crate::report::Report;
 
 use chosen::{Chosen, Layer, Pick, pick};
+use databases::Role;
 use engine::EngineChoice;
 use io_profiles::OwnIoProfiles;
 pub(crate) use names::{proposed, unsafe_because};
+use volumes::VolumeChoice;
 use workload::VolumeScale;
 
 /// What a resolution works with and collects.
@@ -67,6 +70,10 @@ pub(crate) struct Resolver<'a> {
     io_profiles: Option<OwnIoProfiles>,
     /// How volumes are scaled; of a block load once that is.
     volume_scale: VolumeScale,
+    /// What of the study is resolved, where it has several databases.
+    role: Role<'a>,
+    /// The volumes that each design has of its own, by its name.
+    own_volumes: Vec<(String, Vec<VolumeChoice>)>,
     pub report: Report,
     findings: Vec<Finding>,
     provenance: Vec<Setting>,
@@ -93,6 +100,8 @@ impl<'a> Resolver<'a> {
             kind: EngineKind::default(),
             io_profiles: None,
             volume_scale: VolumeScale::of(options.scale.unwrap_or(Scale::FULL)),
+            role: Role::Only,
+            own_volumes: Vec::new(),
             report,
             findings: Vec::new(),
             provenance: Vec::new(),
@@ -156,6 +165,10 @@ impl<'a> Resolver<'a> {
             database: estimate::database(&workload_plan.kind),
             users: procedure.users.clone(),
         };
+        let engine = engine.plan()?;
+        let databases = self.databases(&designs, (&engine, &workload_plan), (&full_size, &size));
+        let (full_size, size) =
+            (sum_of(&databases, full_size, true), sum_of(&databases, size, false));
         let mut plan = Plan {
             name,
             title,
@@ -163,9 +176,10 @@ impl<'a> Resolver<'a> {
             deviations: self.file.deviations.get().cloned().unwrap_or_default(),
             seed: RootSeed(seed?),
             evidence: designs.iter().map(|design| design.evidence).max()?,
-            engine: engine.plan()?,
+            engine,
             schedule: schedule(designs.len(), &procedure, RootSeed(seed?)),
             workload: workload_plan,
+            databases,
             procedure,
             weights,
             background,
@@ -193,6 +207,33 @@ impl<'a> Resolver<'a> {
         plan.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         plan.provenance = std::mem::take(&mut self.provenance);
         Some(plan)
+    }
+
+    /// The databases of the plan: those that were resolved before, or the only one.
+    fn databases(
+        &self,
+        designs: &[DesignPlan],
+        (engine, workload): (&EnginePlan, &WorkloadPlan),
+        (full_size, size): (&Sizes, &Sizes),
+    ) -> Vec<DatabasePlan> {
+        if let Role::Whole(members) = self.role {
+            return members.iter().flat_map(|member| member.plan.clone()).collect();
+        }
+        let part = |design: &DesignPlan| DatabasePart {
+            design: design.name.clone(),
+            engine: design.engine.clone(),
+            client: design.client,
+            volumes: design.volumes.clone(),
+            host: None,
+        };
+        vec![DatabasePlan {
+            name: String::new(),
+            engine: engine.clone(),
+            workload: workload.clone(),
+            full_size: full_size.clone(),
+            size: size.clone(),
+            parts: designs.iter().map(part).collect(),
+        }]
     }
 
     fn identity(&mut self) -> Option<(String, String, String)> {
@@ -318,6 +359,31 @@ impl<'a> Resolver<'a> {
         if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
+    }
+}
+
+/// What all databases have together: `size` where there is one. Its users are those of each.
+fn sum_of(databases: &[DatabasePlan], size: Sizes, is_full: bool) -> Sizes {
+    let sizes: Vec<&Sizes> = databases
+        .iter()
+        .map(|database| if is_full { &database.full_size } else { &database.size })
+        .collect();
+    if sizes.len() < 2 {
+        return size;
+    }
+    let limits = sizes.iter().map(|size| size.memory_limit);
+    let mut population = size.population;
+    let alike = sizes.iter().filter(|size| size.population.unit == population.unit);
+    population.count = alike.map(|size| size.population.count).sum();
+    Sizes {
+        cpus: sizes.iter().map(|size| size.cpus).sum(),
+        memory_limit: limits
+            .map(|limit| limit.map(|limit| limit.0))
+            .sum::<Option<u64>>()
+            .map(Bytes),
+        population,
+        database: Bytes(sizes.iter().map(|size| size.database.0).sum()),
+        users: size.users,
     }
 }
 

@@ -15,12 +15,14 @@ use crate::exact;
 use crate::file::{Volume, Volumes};
 use crate::finding::Severity;
 use crate::limits::{EXT4_MIN, XFS_MIN};
-use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan, WorkloadKind};
+use crate::plan::{
+    DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan, WorkloadKind, volume_name,
+};
 use crate::scale;
 use crate::suggest::{listed, nearest};
 
 /// A volume with the places of its values.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct VolumeChoice {
     name: String,
     capacity: Chosen<Bytes>,
@@ -476,6 +478,11 @@ impl VolumeChoice {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same as a volume of one of several databases.
+    pub fn of_database(&self, database: &str) -> VolumeChoice {
+        VolumeChoice { name: volume_name(database, &self.name), ..self.clone() }
     }
 
     /// Its size.

@@ -4,7 +4,7 @@ use underlay_core::{Bytes, Nanos};
 
 use super::Resolver;
 use crate::dialect::Dialect;
-use crate::estimate::saturating_sum;
+use crate::estimate::{self, saturating_sum};
 use crate::finding::Severity;
 use crate::plan::{Plan, WorkloadKind};
 use crate::postgresql;
@@ -26,7 +26,7 @@ impl Resolver<'_> {
         let Some(larger) = plan.workload.kind.read_again() else { return };
         for design in &plan.designs {
             let cache = design.engine.memory_limit.unwrap_or(Bytes(u64::MAX)).min(self.host.memory);
-            let database = plan.estimates.database;
+            let database = estimate::database(&plan.workload.kind);
             if cache == Bytes(u64::MAX) || database > cache {
                 continue;
             }

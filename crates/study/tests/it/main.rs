@@ -2,6 +2,7 @@
 
 mod axes;
 mod block;
+mod databases;
 mod fuzz;
 mod malformed;
 mod mutations;

@@ -127,6 +127,7 @@ fn folder(name: &str, path: &str) -> VolumeTarget {
 
 fn targets(server: Option<&TestServer>) -> Targets {
     Targets {
+        databases: Vec::new(),
         origin: Instant::now(),
         database: server.map(TestServer::target),
         processes: server

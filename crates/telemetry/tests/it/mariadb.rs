@@ -33,6 +33,7 @@ type Seen = (Vec<(WaitKey, u32)>, u32, Vec<(WaitKey, u32)>);
 fn observed(target: &Target, work: impl FnOnce()) -> Seen {
     let (sink, items) = channel();
     let targets = Targets {
+        databases: Vec::new(),
         origin: Instant::now(),
         database: Some(target.clone()),
         processes: Vec::new(),
@@ -198,6 +199,7 @@ fn the_performance_schema_names_waits_and_files() {
 fn items_of(target: &Target, work: impl FnOnce()) -> Vec<Item> {
     let (sink, items) = channel();
     let targets = Targets {
+        databases: Vec::new(),
         origin: Instant::now(),
         database: Some(target.clone()),
         processes: Vec::new(),

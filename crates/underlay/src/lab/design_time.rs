@@ -5,7 +5,7 @@
 
 use underlay_core::Dilation;
 use underlay_core::series::SeriesSpec;
-use underlay_record::conventions::source;
+use underlay_record::conventions::{OF_DATABASE, source};
 use underlay_telemetry::{Item, SourceInfo};
 
 /// Translates what a collector sends.
@@ -56,7 +56,8 @@ fn is_span(info: &SourceInfo, series: &SeriesSpec) -> bool {
     if !matches!(series.unit.as_str(), "ns" | "us" | "ms") {
         return false;
     }
-    match info.name.as_str() {
+    // Of one of several databases its name comes first.
+    match info.name.rsplit(OF_DATABASE).next().unwrap_or_default() {
         source::WAITS | source::POSTGRES | source::MARIADB | source::PRESSURE | source::BLOCK => {
             !series.name.contains("cpu_time")
         }

@@ -26,7 +26,7 @@ use crate::lab::ladder::{Ladder, Measured, Site};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::{SharedRecorder, TelemetryWriter};
-use crate::lab::run::{drive_spec, first_rate, keep_summary, wall_clock_ns};
+use crate::lab::run::{drive_spec, first_rate, keep_outages, keep_summary, wall_clock_ns};
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::{DriverGauge, DriverSampler};
 use crate::lab::verification::keep;
@@ -156,7 +156,7 @@ pub fn carry_out<S: Subject>(
     let new =
         NewRun { design: 0, repeat: 1, order: 0, at: Nanos::ZERO, origin_wall_ns: wall_clock_ns() };
     let run = recorder.lock().begin_run(&new).map_err(unwritten)?;
-    let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE };
+    let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE, database: "" };
     let done = course(subject, access, plan, log, is_kept, site, observer);
     let ended = match &done {
         Ok(finished) => match (&finished.ended, &finished.checked_after) {
@@ -238,6 +238,7 @@ fn course<S: Subject>(
     let summary = driver.stop()?;
     let collected = samples.map(Samples::stop).transpose()?;
     let is_search = plan.procedure.search.is_some();
+    keep_outages(log, &summary.outages)?;
     keep_summary(log, &summary, collected.as_ref(), is_search, observer)?;
     if let Ok(Some(outcome)) = subject.outcome(&summary.accounting) {
         log.document(document::OUTCOME, &outcome)?;
@@ -315,9 +316,9 @@ struct Samples {
 
 impl Samples {
     fn start(log: RunLog<'_>, target: Target, gauge: &DriverGauge) -> Result<Samples, Abort> {
-        let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
-            .during("start the thread of the record")?;
+        let writer = TelemetryWriter::start(log, 1).during("start the thread of the record")?;
         let targets = Targets {
+            databases: Vec::new(),
             origin: log.origin,
             database: Some(target),
             processes: vec![("driver".to_string(), std::process::id())],

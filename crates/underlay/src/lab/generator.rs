@@ -6,6 +6,7 @@ use underlay_workload::transactional::{RunAccounting, Shape};
 
 use crate::lab::abort::Abort;
 use crate::lab::client::LocalDriver;
+use crate::lab::samplers::DriverGauge;
 
 /// Something that loads the server and can be asked what it did.
 pub trait LoadGenerator {
@@ -27,10 +28,27 @@ pub trait LoadGenerator {
     fn pid(&self) -> u32 {
         std::process::id()
     }
+    /// Hands over what the ticks since the last call counted for each of several databases. Of one there are no parts.
+    fn take_parts(
+        &self,
+        _take: &mut dyn FnMut(Part<'_>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
     /// Why it can generate no load any more, if it is a process that ended.
     fn lost(&self) -> Option<String> {
         None
     }
+}
+
+/// What was done to one of several databases in a tick.
+pub struct Part<'a> {
+    /// Its name.
+    pub database: &'a str,
+    /// For the sampler of its load generator.
+    pub gauge: &'a DriverGauge,
+    /// What was counted.
+    pub tick: &'a DriveTick,
 }
 
 /// The same, to be stopped by its owner.

@@ -441,13 +441,13 @@ impl Ladder<'_> {
     }
 
     fn write_tick(&mut self, tick: &DriveTick) -> Result<(), Abort> {
-        self.gauge.set(tick);
         self.measured.cpu_ns = tick.cpu_ns;
         self.measured.ended += tick.types.iter().map(|counts| counts.ended()).sum::<u64>();
         if tick.length() == Nanos::ZERO {
+            self.gauge.set(tick);
             return Ok(());
         }
-        write_tick(self.log, tick)?;
+        write_all(self.log, (self.driver, self.gauge), tick)?;
         self.site.write_interval(Interval { begin: tick.begin, end: tick.end })?;
         let seconds = tick.length().as_secs_f64();
         self.observer.notice(&Event::Second {
@@ -475,8 +475,7 @@ impl Ladder<'_> {
             }
             next += second;
             let tick = driver.tick();
-            gauge.set(&tick);
-            let written = write_tick(log, &tick);
+            let written = write_all(log, (driver, gauge), &tick);
             take(tick);
             written
         };
@@ -488,6 +487,20 @@ impl Ladder<'_> {
 pub fn denial(tick: &DriveTick) -> Option<&str> {
     let sample = tick.samples.iter().find(|sample| sample.is_denial)?;
     Some(&sample.message)
+}
+
+/// Writes what the load generator did in one tick, and what it did to each of several databases.
+fn write_all(
+    log: RunLog<'_>,
+    (driver, gauge): (&dyn LoadGenerator, &DriverGauge),
+    tick: &DriveTick,
+) -> Result<(), Abort> {
+    gauge.set(tick);
+    driver.take_parts(&mut |part| {
+        part.gauge.set(part.tick);
+        write_tick(log.of(part.database), part.tick)
+    })?;
+    write_tick(log, tick)
 }
 
 /// Writes what the load generator did in one tick.
@@ -506,7 +519,7 @@ pub fn write_tick(log: RunLog<'_>, tick: &DriveTick) -> Result<(), Abort> {
                 log.run,
                 &TransactionTick {
                     interval,
-                    transaction: name.to_string(),
+                    transaction: log.recorded(name),
                     committed: counts.committed,
                     rolled_back: counts.rolled_back,
                     failed: counts.failed,
@@ -526,7 +539,7 @@ pub fn write_tick(log: RunLog<'_>, tick: &DriveTick) -> Result<(), Abort> {
     }
     for (name, histogram) in of_driver {
         recorder
-            .histogram(log.run, interval, histogram_scope::DRIVER, name, histogram)
+            .histogram(log.run, interval, histogram_scope::DRIVER, &log.recorded(name), histogram)
             .during("write the record")?;
     }
     Ok(())

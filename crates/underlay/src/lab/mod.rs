@@ -18,6 +18,7 @@ mod generator;
 mod host_view;
 mod job;
 pub mod ladder;
+mod loads;
 mod mix;
 mod phases;
 mod pilot;
@@ -28,6 +29,7 @@ mod run;
 pub mod run_log;
 mod samplers;
 mod schedule;
+mod session_windows;
 mod storage_record;
 mod template;
 mod verification;
@@ -49,7 +51,7 @@ use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
 };
-use underlay_study::{BlockPlan, Plan, RunPlan, WorkloadKind, plan_json};
+use underlay_study::{BlockPlan, DatabasePlan, EnginePlan, Plan, RunPlan, plan_json};
 
 pub use host_view::{installs, require_emulation, with_host_view};
 pub use run::wall_clock_ns;
@@ -57,13 +59,11 @@ pub use run::wall_clock_ns;
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};
 use crate::lab::recording::SharedRecorder;
+use crate::lab::run::database::DatabaseBench;
 use crate::lab::run::{Bench, RunResult};
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
-use crate::lab::workload::{
-    BackupSubject, BatchSubject, DvdStoreSubject, Subject, SysbenchSubject, TpccSubject,
-    WarehouseSubject,
-};
+use crate::lab::workload::{AnySubject, subject_of};
 use crate::stop::{Stop, chain};
 
 /// Where an execution's record is, or will be.
@@ -90,55 +90,37 @@ pub struct Executed {
 /// What kept it from beginning, with the exit code of the cause: it has no record then, and whatever is at its place was
 /// written by others.
 pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<Executed, Stop> {
-    let differ = || Stop::bad_input("the points of an axis have different workloads");
-    macro_rules! of {
-        ($kind:path, |$plan:ident, $seed:ident| $subject:expr) => {{
-            let make = |point: &Plan| match (&point.workload.kind, point.workload.seed) {
-                ($kind($plan), $seed) => $subject,
-                _ => Err(differ()),
-            };
-            let subjects = plan.plans().into_iter().map(make).collect::<Result<Vec<_>, Stop>>()?;
-            execute_with(&subjects, plan, place, observer)
-        }};
+    let mut subjects = Vec::new();
+    for point in plan.plans() {
+        for database in &point.databases {
+            subjects.extend(subject_of(&database.workload)?);
+        }
     }
-    match &plan.workload.kind {
-        WorkloadKind::Tpcc(_) => {
-            of!(WorkloadKind::Tpcc, |kind, seed| TpccSubject::new(kind, seed))
-        }
-        WorkloadKind::Sysbench(_) => {
-            of!(WorkloadKind::Sysbench, |kind, seed| SysbenchSubject::new(kind, seed))
-        }
-        WorkloadKind::Dvdstore(_) => {
-            of!(WorkloadKind::Dvdstore, |kind, seed| Ok(DvdStoreSubject::new(kind, seed)))
-        }
-        WorkloadKind::Batch(_) => {
-            of!(WorkloadKind::Batch, |kind, seed| Ok(BatchSubject::new(kind, seed)))
-        }
-        WorkloadKind::Warehouse(_) => {
-            of!(WorkloadKind::Warehouse, |kind, seed| Ok(WarehouseSubject::new(kind, seed)))
-        }
-        WorkloadKind::Block(_) => {
-            let loads = plan.plans().into_iter().map(|point| point.workload.kind.block());
-            let loads: Vec<&BlockPlan> = loads.collect::<Option<_>>().ok_or_else(differ)?;
-            execute_block(&loads, plan, place, observer)
-        }
-        WorkloadKind::Backup(_) => {
-            of!(WorkloadKind::Backup, |kind, seed| BackupSubject::new(kind, seed))
-        }
+    if !subjects.is_empty() {
+        return execute_databases(&subjects, plan, place, observer);
+    }
+    let loads = plan.plans().into_iter().map(|point| point.workload.kind.block());
+    let loads: Option<Vec<&BlockPlan>> = loads.collect();
+    match loads {
+        Some(loads) => execute_block(&loads, plan, place, observer),
+        None => Err(Stop::bad_input("the points of an axis have different workloads")),
     }
 }
 
-/// Carries out a plan whose points, one without axes, have these subjects.
-fn execute_with<S: Subject>(
-    subjects: &[S],
+/// Carries out a plan whose databases, those of one point of its axes after those of another, have these subjects.
+fn execute_databases(
+    subjects: &[Box<dyn AnySubject>],
     plan: &Plan,
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Executed, Stop> {
     let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
     let points = plan.plans();
-    let installs =
-        points.iter().map(|point| choose_install(point)).collect::<Result<Vec<_>, Stop>>()?;
+    let databases: Vec<&DatabasePlan> = points.iter().flat_map(|point| &point.databases).collect();
+    let installs = databases
+        .iter()
+        .map(|database| choose_install(&database.engine))
+        .collect::<Result<Vec<_>, Stop>>()?;
     let user = unprivileged_user().map_err(|error| Stop::host(chain(&error)))?;
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
@@ -153,33 +135,38 @@ fn execute_with<S: Subject>(
     let dilation = dilation::decide(plan, (&state, &server_program), &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
     announce(plan, dilation, &path, &done, observer);
-    let specs: Vec<TemplateSpec<'_, S>> = installs
+    let specs: Vec<TemplateSpec<'_>> = installs
         .iter()
         .zip(subjects)
         .map(|(install, subject)| TemplateSpec {
             state: &state,
             install,
-            subject,
+            subject: &**subject,
             user: user.as_ref(),
             runtime: &runtime,
         })
         .collect();
     let outcome = template::ensure_all(&specs, &recorder, observer).and_then(|templates| {
-        let mut benches = Vec::new();
-        for (point, plan) in points.iter().enumerate() {
-            benches.push(Bench {
+        let bench = |number: usize| DatabaseBench {
+            plan: databases[number],
+            install: &installs[number],
+            template: &templates[number],
+            subject: &*subjects[number],
+        };
+        let mut all = (0..databases.len()).map(bench);
+        let benches: Vec<Bench<'_>> = points
+            .iter()
+            .map(|plan| Bench {
                 plan,
                 recorder: &recorder,
                 state: &state,
-                install: &installs[point],
-                template: &templates[point],
-                subject: &subjects[point],
+                databases: all.by_ref().take(plan.databases.len()).collect(),
                 user: user.as_ref(),
                 server_program: &server_program,
                 runtime: &runtime,
                 dilation,
-            });
-        }
+            })
+            .collect();
         carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
             run::carry_out(&benches[plan.point_of(run.design)], order, run, observer)
         })
@@ -329,10 +316,9 @@ fn remove_leftovers(state: &StateDir, observer: &mut dyn Observer) -> Result<(),
     .with_hint("run `underlay clean`"))
 }
 
-fn choose_install(plan: &Plan) -> Result<Install, Stop> {
-    let wanted = plan.engine.version;
-    let kind = plan.engine.kind;
-    installs(kind, plan.engine.server_bin.as_deref())
+fn choose_install(engine: &EnginePlan) -> Result<Install, Stop> {
+    let (wanted, kind) = (engine.version, engine.kind);
+    installs(kind, engine.server_bin.as_deref())
         .into_iter()
         .find(|install| wanted.is_none_or(|major| install.major() == major))
         .ok_or_else(|| {
@@ -343,7 +329,7 @@ fn choose_install(plan: &Plan) -> Result<Install, Stop> {
         })
 }
 
-/// `about` is of each point the identity of the workload, and the server where there is one.
+/// `about` is of each database, or point, the identity of the workload, and the server where there is one.
 fn open_record(
     plan: &Plan,
     place: &Place,

@@ -9,7 +9,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use underlay_core::Dilation;
 use underlay_record::{
     Event, ExecutionStatus, Interval, Recorder, RunId, Source, SourceStatus, WaitCount, WaitKey,
     WaitWindow, WriteError,
@@ -17,6 +16,8 @@ use underlay_record::{
 use underlay_telemetry::{Item, SourceInfo, Status};
 
 use crate::lab::design_time::DesignTime;
+use crate::lab::run_log::RunLog;
+use crate::lab::session_windows::SessionWindows;
 
 /// The recorder, shared between threads.
 #[derive(Clone)]
@@ -58,16 +59,14 @@ pub struct TelemetryWriter {
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 impl TelemetryWriter {
-    /// Starts the thread. What it is sent is in the host's time.
-    pub fn start(
-        recorder: SharedRecorder,
-        run: RunId,
-        dilation: Dilation,
-    ) -> std::io::Result<TelemetryWriter> {
+    /// Starts the thread for the sessions of so many servers. What it is sent is in the host's time.
+    pub fn start(log: RunLog<'_>, servers: usize) -> std::io::Result<TelemetryWriter> {
         let (sender, receiver) = channel();
+        let (recorder, run) = (log.recorder.clone(), log.run);
+        let (design_time, sessions) = (DesignTime::new(log.dilation), SessionWindows::of(servers));
         let thread = std::thread::Builder::new()
             .name("record".to_string())
-            .spawn(move || store(&recorder, run, DesignTime::new(dilation), &receiver))?;
+            .spawn(move || store(&recorder, run, (design_time, sessions), &receiver))?;
         Ok(TelemetryWriter { sender, thread })
     }
 
@@ -86,7 +85,7 @@ impl TelemetryWriter {
 fn store(
     recorder: &SharedRecorder,
     run: RunId,
-    mut design_time: DesignTime,
+    (mut design_time, mut sessions): (DesignTime, SessionWindows),
     items: &Receiver<Item>,
 ) -> Result<(), WriteError> {
     let mut pending = Vec::new();
@@ -96,7 +95,7 @@ fn store(
         let wait = next_commit.saturating_duration_since(Instant::now());
         let ended = match items.recv_timeout(wait) {
             Ok(item) => {
-                pending.push(design_time.translate(item));
+                pending.extend(sessions.take(design_time.translate(item)));
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,

@@ -22,9 +22,30 @@ pub struct RunLog<'a> {
     pub origin: Instant,
     /// All times of a run are design time.
     pub dilation: Dilation,
+    /// Which of several databases it is about; empty = the run as a whole.
+    pub database: &'a str,
 }
 
-impl RunLog<'_> {
+impl<'a> RunLog<'a> {
+    /// The part of the run's record that belongs to one of its databases. Without a name it is that of the run.
+    pub fn of(self, database: &'a str) -> RunLog<'a> {
+        RunLog { database, ..self }
+    }
+
+    /// What the record calls something that each database has: `driver`, or `oltp-1/driver`.
+    pub fn recorded(&self, name: &str) -> String {
+        match self.database {
+            "" => name.to_string(),
+            database => format!("{database}/{name}"),
+        }
+    }
+
+    fn said(&self, text: &str) -> String {
+        match self.database {
+            "" => text.to_string(),
+            database => format!("{database}: {text}"),
+        }
+    }
     /// Now, since the run's origin.
     pub fn now(&self) -> Nanos {
         self.dilation.design(self.origin.elapsed().into())
@@ -37,7 +58,7 @@ impl RunLog<'_> {
 
     /// Writes an event.
     pub fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
-        let (kind, text) = (kind.to_string(), text.to_string());
+        let (kind, text) = (kind.to_string(), self.said(text));
         let event = RecordEvent { run: Some(self.run), at, kind, text, data };
         self.recorder.lock().event(&event).during("write the record")
     }
@@ -45,7 +66,8 @@ impl RunLog<'_> {
     /// Writes a document.
     pub fn document(&self, name: &str, content: &Value) -> Result<(), Abort> {
         let mut recorder = self.recorder.lock();
-        recorder.write_document(Some(self.run), name, content).during("write the record")
+        let name = self.recorded(name);
+        recorder.write_document(Some(self.run), &name, content).during("write the record")
     }
 
     /// Writes a finding, and reports it.
@@ -56,12 +78,13 @@ impl RunLog<'_> {
         text: &str,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        observer.notice(&Event::Found { severity, text });
+        let text = self.said(text);
+        observer.notice(&Event::Found { severity, text: &text });
         let finding = Finding {
             run: Some(self.run),
             severity,
             code: code.to_string(),
-            text: text.to_string(),
+            text,
             data: Value::Null,
         };
         self.recorder.lock().finding(&finding).during("write the record")

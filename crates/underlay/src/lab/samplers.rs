@@ -10,6 +10,8 @@ use underlay_record::conventions::{
 };
 use underlay_telemetry::{SampleError, Sampler, Status};
 
+use crate::lab::run_log::RunLog;
+
 /// A datastore shared between the lab and its sampler.
 pub type SharedDatastore = Arc<Mutex<Box<dyn Datastore>>>;
 
@@ -65,6 +67,7 @@ impl Sampler for DatastoreSampler {
 
 /// Reads what passes the network of a remote client.
 pub struct NetworkSampler {
+    name: String,
     gauge: NetworkGauge,
     dilation: Dilation,
     series: Vec<SeriesSpec>,
@@ -72,7 +75,7 @@ pub struct NetworkSampler {
 
 impl NetworkSampler {
     /// A sampler of a network, whose times are in the host's time.
-    pub fn new(gauge: NetworkGauge, dilation: Dilation) -> NetworkSampler {
+    pub fn new(gauge: NetworkGauge, log: RunLog<'_>) -> NetworkSampler {
         let series = vec![
             SeriesSpec::counter(network_series::ROUND_TRIPS, "round trips"),
             SeriesSpec::counter(network_series::DELAY, "ns"),
@@ -80,13 +83,14 @@ impl NetworkSampler {
             SeriesSpec::counter(network_series::TO_CLIENT, "bytes"),
             SeriesSpec::counter(network_series::CPU, "ns"),
         ];
-        NetworkSampler { gauge, dilation, series }
+        let name = log.recorded(source::CLIENT_NETWORK);
+        NetworkSampler { name, gauge, dilation: log.dilation, series }
     }
 }
 
 impl Sampler for NetworkSampler {
     fn name(&self) -> &str {
-        source::CLIENT_NETWORK
+        &self.name
     }
 
     fn layer(&self) -> Layer {
@@ -156,11 +160,17 @@ impl DriverGauge {
 
 /// Reads the load generator's gauge.
 pub struct DriverSampler {
+    name: String,
     gauge: DriverGauge,
     series: Vec<SeriesSpec>,
 }
 
 impl DriverSampler {
+    /// A sampler of what loads one of several databases.
+    pub fn named(log: RunLog<'_>, gauge: DriverGauge) -> DriverSampler {
+        DriverSampler { name: log.recorded(source::DRIVER), ..DriverSampler::new(gauge) }
+    }
+
     /// A sampler of `gauge`.
     pub fn new(gauge: DriverGauge) -> DriverSampler {
         let series = vec![
@@ -175,13 +185,13 @@ impl DriverSampler {
             SeriesSpec::counter(series::BUSIEST_THREAD, "ns"),
             SeriesSpec::gauge(series::MEMORY, "bytes"),
         ];
-        DriverSampler { gauge, series }
+        DriverSampler { name: source::DRIVER.to_string(), gauge, series }
     }
 }
 
 impl Sampler for DriverSampler {
     fn name(&self) -> &str {
-        source::DRIVER
+        &self.name
     }
 
     fn layer(&self) -> Layer {

@@ -193,7 +193,8 @@ mod tests {
         let datastore = Arc::new(Mutex::new(eventful));
         // The run began two seconds ago.
         let origin = Instant::now() - Duration::from_secs(2);
-        let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE };
+        let log =
+            RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE, database: "" };
         for second in 0..2 {
             let (begin, end) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
             let interval = Interval { begin, end };

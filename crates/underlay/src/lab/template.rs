@@ -23,26 +23,26 @@ use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::verification::{Verified, crash_behind, made};
-use crate::lab::workload::{Access, Progress, Subject, load_document};
+use crate::lab::workload::{Access, AnySubject, Progress, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
 const TEMPLATE_FORMAT: u32 = 1;
 
 /// What a template is made from.
-pub struct TemplateSpec<'a, S> {
+pub struct TemplateSpec<'a> {
     /// Underlay's own folder.
     pub state: &'a StateDir,
     /// The server programs; their major version and build belong to the template's key.
     pub install: &'a Install,
     /// The workload, whose population is loaded.
-    pub subject: &'a S,
+    pub subject: &'a dyn AnySubject,
     /// Who the server runs as.
     pub user: Option<&'a User>,
     /// For the checks.
     pub runtime: &'a Runtime,
 }
 
-impl<S: Subject> TemplateSpec<'_, S> {
+impl TemplateSpec<'_> {
     fn key(&self) -> String {
         let engine = self.install.engine();
         let population = self.subject.population_identity(engine);
@@ -63,9 +63,9 @@ impl<S: Subject> TemplateSpec<'_, S> {
     }
 }
 
-/// The templates of all points of a study, in their order. Points with the same population share one.
-pub fn ensure_all<S: Subject>(
-    specs: &[TemplateSpec<'_, S>],
+/// The templates of all databases at all points of a study, in their order. Those with the same population share one.
+pub fn ensure_all(
+    specs: &[TemplateSpec<'_>],
     recorder: &SharedRecorder,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Template>, Abort> {
@@ -92,8 +92,8 @@ pub fn ensure_all<S: Subject>(
 }
 
 /// The template, from an earlier execution or loaded now.
-fn ensure<S: Subject>(
-    spec: &TemplateSpec<'_, S>,
+fn ensure(
+    spec: &TemplateSpec<'_>,
     name: &str,
     recorder: &SharedRecorder,
     observer: &mut dyn Observer,
@@ -121,8 +121,8 @@ fn ensure<S: Subject>(
     Ok(template)
 }
 
-fn make<S: Subject>(
-    spec: &TemplateSpec<'_, S>,
+fn make(
+    spec: &TemplateSpec<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(Template, LoadReport), Abort> {
     let teardown =
@@ -132,8 +132,8 @@ fn make<S: Subject>(
     result
 }
 
-fn load_and_capture<S: Subject>(
-    spec: &TemplateSpec<'_, S>,
+fn load_and_capture(
+    spec: &TemplateSpec<'_>,
     teardown: &Teardown,
     observer: &mut dyn Observer,
 ) -> Result<(Template, LoadReport), Abort> {
@@ -221,9 +221,9 @@ fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// Loads on threads of their own, telling the observer meanwhile.
-fn load_watched<S: Subject>(
+fn load_watched(
     access: Access<'_>,
-    subject: &S,
+    subject: &dyn AnySubject,
     observer: &mut dyn Observer,
 ) -> Result<LoadReport, Abort> {
     let reached = Mutex::new(Progress { share: 0.0, rows: 0 });
@@ -247,12 +247,13 @@ fn load_watched<S: Subject>(
     })
 }
 
-fn check_loaded<S: Subject>(
-    spec: &TemplateSpec<'_, S>,
+fn check_loaded(
+    spec: &TemplateSpec<'_>,
     server: &mut Server,
     target: &Target,
 ) -> Result<(), Abort> {
-    let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None);
+    let session = spec.subject.session();
+    let results = session.check(access(spec.runtime, target), CheckMoment::Before);
     let crash = crash_behind(&results, server)?;
     match Verified::of(&made(results, crash.as_deref())?, crash.as_deref())? {
         Verified::Clean => Ok(()),

@@ -25,6 +25,7 @@ pub fn keep(
 ) -> Result<(), Stop> {
     for result in results {
         let Checked { id, title, outcome, .. } = result.clone();
+        let id = log.recorded(&id);
         log.recorder.lock().check(&Check { run: log.run, moment, id, title, outcome }).map_err(
             |error| Stop::host(format!("could not write the record: {}", chain(&error))),
         )?;

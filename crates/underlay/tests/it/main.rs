@@ -16,6 +16,7 @@ mod simulate_and_calibrate;
 mod study_axes;
 mod study_backups;
 mod study_client;
+mod study_databases;
 mod study_faults;
 mod study_jobs;
 mod study_search;

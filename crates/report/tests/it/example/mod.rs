@@ -58,6 +58,7 @@ pub fn analysis(size: Size) -> Analysis {
         },
         verdict: verdict(),
         axes: Vec::new(),
+        databases: Vec::new(),
         designs: designs(),
         comparisons: comparisons(),
         rungs: rungs(),

@@ -95,6 +95,8 @@ const RATE_RANGE: std::ops::RangeInclusive<u32> = 10..=100;
 
 /// The sampler, which brings its own loop because it is faster than a tick.
 pub(crate) struct Waits {
+    /// Of the source.
+    name: String,
     status: Status,
     session: Option<Session>,
     period: Duration,
@@ -159,6 +161,7 @@ impl Waits {
             None => (Status::Absent("no database to observe was configured".to_string()), None),
         };
         Waits {
+            name: DOC.name.to_string(),
             status,
             session,
             period,
@@ -174,6 +177,11 @@ impl Waits {
             seen: Vec::new(),
             costs: Costs::default(),
         }
+    }
+
+    /// A sampler of the sessions of one of several databases.
+    pub(crate) fn of_database(name: &str, target: &Target, pace: &Pace) -> Waits {
+        Waits { name: format!("{name}/{}", DOC.name), ..Waits::new(Some(target), pace) }
     }
 
     /// The body of the thread: samples until it is stopped or the receiver is gone.
@@ -233,7 +241,7 @@ impl Waits {
 
     fn announce(&self, announcer: &mut Announcer, common: &Common) -> Result<(), SinkClosed> {
         let info = || SourceInfo {
-            name: DOC.name.to_string(),
+            name: self.name.clone(),
             layer: DOC.layer,
             status: self.status.clone(),
             series: DOC.series.iter().map(SeriesDoc::spec).collect(),

@@ -117,7 +117,7 @@ impl Recording {
 
     fn log(&self) -> RunLog<'_> {
         let (recorder, run, origin) = (&self.recorder, self.run, self.began);
-        RunLog { recorder, run, origin, dilation: Dilation::NONE }
+        RunLog { recorder, run, origin, dilation: Dilation::NONE, database: "" }
     }
 
     /// What writes the loads.

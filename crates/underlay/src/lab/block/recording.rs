@@ -374,7 +374,8 @@ mod tests {
         let run = recorder.begin_run(&new).unwrap();
         let recorder = SharedRecorder::new(recorder);
         let origin = Instant::now();
-        let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE };
+        let log =
+            RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE, database: "" };
         let names = vec!["read".to_string(), "write".to_string()];
         let mut loads = LoadRecording::new(log, names, |key| key.operation.as_str().to_string());
         loads.begin_load("8 threads", PhaseKind::NullTwin, 8);

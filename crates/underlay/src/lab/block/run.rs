@@ -168,8 +168,7 @@ impl ActiveRun<'_> {
         self.write(&mut session, &mut watcher, (datastore, &mut *phases))?;
         self.settle(phases, watcher.observer)?;
         let writer =
-            TelemetryWriter::start(self.log.recorder.clone(), self.log.run, Dilation::NONE)
-                .during("start the thread of the record")?;
+            TelemetryWriter::start(self.log, 1).during("start the thread of the record")?;
         let targets = self.targets(datastore, volumes);
         let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
         let climbed = session.run(&self.course(volumes.len()), &mut watcher).map_err(Abort::from);
@@ -324,6 +323,7 @@ impl ActiveRun<'_> {
         processes.extend(datastore.lock().unwrap_or_else(PoisonError::into_inner).processes());
         processes.extend(kernel_threads());
         Targets {
+            databases: Vec::new(),
             origin: self.log.origin,
             database: None,
             processes,

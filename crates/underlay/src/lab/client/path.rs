@@ -49,9 +49,9 @@ impl ClientPath {
     }
 
     /// Samples what passes the network.
-    pub fn sampler(&self) -> Option<NetworkSampler> {
+    pub fn sampler(&self, log: RunLog<'_>) -> Option<NetworkSampler> {
         let network = self.network.as_ref()?;
-        Some(NetworkSampler::new(network.gauge(), self.dilation))
+        Some(NetworkSampler::new(network.gauge(), log))
     }
 
     /// Says what cannot be relied on.

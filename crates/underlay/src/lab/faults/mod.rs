@@ -15,7 +15,6 @@ mod service;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::managed::Server;
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{PhaseKind, Severity};
 use underlay_study::{DesignPlan, FaultAction, FaultPlan, Plan, RunPlan};
@@ -26,11 +25,12 @@ use crate::lab::event::{Event, Observer};
 use crate::lab::faults::promise::Promise;
 use crate::lab::faults::service::restore;
 use crate::lab::resync;
-use crate::lab::run::process_name;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::schedule::{Act, Schedule};
 use crate::lab::verification::Verified;
+
+pub use crate::lab::faults::service::Serving;
 
 /// The faults of one run.
 pub struct Faults<'a> {
@@ -68,9 +68,9 @@ struct Outage {
 
 /// What faults happen to, while load runs.
 pub struct Surroundings<'s> {
-    /// The database server.
-    pub server: &'s mut Server,
-    /// The datastore under it.
+    /// The database servers.
+    pub servers: Vec<Serving<'s>>,
+    /// The datastore under them.
     pub datastore: &'s SharedDatastore,
     /// Is told where the server's processes are after a restart.
     pub collector: &'s Collector,
@@ -78,6 +78,13 @@ pub struct Surroundings<'s> {
     pub observer: &'s mut dyn Observer,
     /// Called now and then while the caller would otherwise wait for the database to come back.
     pub meanwhile: &'s mut dyn FnMut() -> Result<(), Abort>,
+}
+
+impl Surroundings<'_> {
+    fn kill_servers(&mut self) -> Result<(), Abort> {
+        let mut servers = self.servers.iter_mut();
+        servers.try_for_each(|it| it.server.kill().during("end the database server"))
+    }
 }
 
 impl<'a> Faults<'a> {
@@ -155,11 +162,11 @@ impl<'a> Faults<'a> {
     /// nothing that only memory holds. A database that does not come back is lost, which is a result and no error.
     pub fn start_anew(
         &mut self,
-        server: &mut Server,
+        servers: &mut [Serving<'_>],
         datastore: &SharedDatastore,
     ) -> Result<(), Abort> {
         let since = self.log.now();
-        match restore(server, datastore) {
+        match restore(servers, datastore) {
             Ok(()) => {
                 if let Some(Down { since, reason }) = self.down.take() {
                     self.outages.push(Outage { since, until: self.log.now(), reason });
@@ -265,7 +272,7 @@ impl<'a> Faults<'a> {
             .during(&format!("carry out that {}", action.described()))?;
         if action == FaultAction::PowerCut {
             // A host that loses its power takes the server with it.
-            around.server.kill().during("end the database server")?;
+            around.kill_servers()?;
             self.goes_down("the power was cut".to_string());
         }
         let until = self.schedule.begun(number, at).filter(|_| action.kind().can_last());
@@ -294,7 +301,7 @@ impl<'a> Faults<'a> {
         let at = self.log.now();
         if action == FaultAction::PowerCut {
             // Volumes are mounted anew, which nobody may see: the server died when the power went.
-            around.server.kill().during("end the database server")?;
+            around.kill_servers()?;
         }
         let mended = injection::mend(&action, self.design, around.datastore);
         if action == FaultAction::PowerCut
@@ -318,10 +325,10 @@ impl<'a> Faults<'a> {
             return Ok(());
         }
         let began = self.log.now();
-        let (server, datastore) = (&mut *around.server, around.datastore);
+        let (servers, datastore) = (&mut around.servers, around.datastore);
         let mut written = Ok(());
         let restored = std::thread::scope(|scope| {
-            let worker = scope.spawn(move || restore(server, datastore));
+            let worker = scope.spawn(move || restore(servers, datastore));
             while !worker.is_finished() {
                 std::thread::sleep(Duration::from_millis(20));
                 written =
@@ -336,9 +343,10 @@ impl<'a> Faults<'a> {
             self.lost = Some(text.clone());
             return Err(Abort::Failed(text));
         }
-        if let Some(pid) = around.server.pid() {
-            let name = process_name(around.server.target().engine);
-            around.collector.set_process(name, pid);
+        for serving in &around.servers {
+            if let Some(pid) = serving.server.pid() {
+                around.collector.set_process(&serving.process, pid);
+            }
         }
         let until = self.log.now();
         let text = format!("the database was started again: {reason}");

@@ -1,20 +1,21 @@
-//! What happens once the server is up: checks, load, sampling.
+//! What happens once the servers are up: load, sampling.
 
-use std::path::Path;
+use serde_json::Value;
+use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use underlay_core::RootSeed;
-use underlay_database::managed::Server;
-use underlay_database::{Engine, Target};
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::Engine;
 use underlay_datastore::{MountedVolume, Timing};
-use underlay_driver::{DriveSpec, DriveSummary, Pacing};
+use underlay_driver::{DriveSpec, Pacing};
 use underlay_host::Cgroup;
-use underlay_record::conventions::document;
-use underlay_record::{CheckMoment, PhaseKind};
+use underlay_record::conventions::{document, event, finding};
+use underlay_record::{PhaseKind, Severity};
 use underlay_study::{ClientPlace, ProcedurePlan, WorkloadPlan};
 use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget};
 
-use super::outcome::keep_summary;
+use super::database::{DatabaseBench, UnderTest};
+use super::outcome::{keep_outages, keep_summary};
 use super::site::ManagedSite;
 use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
@@ -22,74 +23,62 @@ use crate::lab::causal_check::CausalSpec;
 use crate::lab::causal_check::perturbation::Perturbation;
 use crate::lab::client::{ClientPath, ClientProcess};
 use crate::lab::event::Observer;
-use crate::lab::generator::{LoadGenerator, RunningLoad};
+use crate::lab::generator::LoadGenerator;
 use crate::lab::ladder::{Ladder, Measured, Rung, Site};
+use crate::lab::loads::{Load, Loads, total_of};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
-use crate::lab::template::access;
-use crate::lab::verification::{Verified, crash_behind, keep, made};
-use crate::lab::workload::Subject;
+use crate::lab::workload::Session;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
 const SEARCH_QUEUE: u32 = 100_000;
 
-impl<S: Subject> ActiveRun<'_, S> {
-    pub(super) fn check_before(
-        &self,
-        server: &mut Server,
-        target: &Target,
-        observer: &mut dyn Observer,
-    ) -> Result<S::Before, Abort> {
-        let (subject, access) = (self.bench.subject, access(self.bench.runtime, target));
-        let checks = subject.check(access, CheckMoment::Before, None);
-        let crash = crash_behind(&checks, server)?;
-        let checks = made(checks, crash.as_deref())?;
-        keep(&checks, (self.log, CheckMoment::Before), observer)?;
-        match Verified::of(&checks, crash.as_deref())? {
-            Verified::Clean => {
-                Ok(subject.before(access, self.bench.plan.procedure.users_at_once())?)
-            }
-            Verified::Broken(check) => {
-                Err(Abort::Failed(format!("the restored database is not consistent: {check}")))
-            }
-        }
-    }
-
+impl ActiveRun<'_> {
     /// Drives the ladder with everything being sampled; stops load and samplers whatever happens.
     pub(super) fn drive(
         &mut self,
-        running: Running<'_, '_>,
-        before: &S::Before,
+        running: Running<'_, '_, '_>,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<DriveSummary<S::Accounting>, Abort> {
-        let Running { server, datastore, volumes, cgroup, faults, background, scratch } = running;
+    ) -> Result<(), Abort> {
+        let Running { databases, sessions, datastore, volumes, faults, background } = running;
         let (log, plan) = (self.log, self.bench.plan);
-        let client = self.design.client;
-        let database = self.bench.subject.database();
-        let target = server.target().with_database(database);
         let gauge = DriverGauge::default();
-        let path = ClientPath::open(&client, server, database, log.dilation)?;
-        path.doubt(log, observer)?;
-        let driver = self.start_load((server, &path), cgroup, scratch, before)?;
-        let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
+        let paths = self.start_loads(databases, sessions, observer)?;
+        let loads = loads_of(databases, sessions)?;
+        let generator: &dyn LoadGenerator = match plan.has_named_databases() {
+            true => &loads,
+            false => sessions[0].load()?,
+        };
+        let writer = TelemetryWriter::start(log, databases.len())
             .during("start the thread of the record")?;
-        let mut targets =
-            self.targets(target, server, (datastore, volumes), cgroup, (&gauge, driver.pid()));
-        if let Some(sampler) = path.sampler() {
-            targets.extra.push(Box::new(sampler));
+        let mut targets = self.targets(databases, (datastore, volumes), (&gauge, generator));
+        for (database, load) in databases.iter().zip(loads.each_load()) {
+            self.add_samplers(&mut targets, database, load);
+        }
+        for (database, path) in databases.iter().zip(&paths) {
+            if let Some(sampler) = path.sampler(database.log) {
+                targets.extra.push(Box::new(sampler));
+            }
         }
         if let Some(sampler) = background.sampler() {
             targets.extra.push(Box::new(sampler));
         }
         let second = log.dilation.wall_duration(Duration::from_secs(1));
         let collector = Collector::start(targets, second, writer.sink());
+        // The processors of several servers are no one resource: their studies make no causal check.
+        let cgroups: Vec<Option<Cgroup>> = databases.iter().map(|it| it.cgroup.clone()).collect();
+        let cgroup = match &cgroups[..] {
+            [only] => only.as_ref(),
+            _ => None,
+        };
         let mut measured = Measured::default();
         let mut site = ManagedSite {
             log,
-            server,
+            databases: &mut *databases,
             datastore,
             volumes,
             faults,
@@ -99,7 +88,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         };
         let mut ladder = Ladder {
             log,
-            driver: &driver,
+            driver: generator,
             first_rate: first_rate(&plan.workload),
             gauge: &gauge,
             causal: self.causal_check(),
@@ -129,25 +118,55 @@ impl<S: Subject> ActiveRun<'_, S> {
         let stopped = site.stop_background(observer);
         let climbed = climbed.and(repaired).and(stopped);
         self.rungs = measured.rungs();
+        let jobs = match climbed {
+            Ok(()) if plan.has_named_databases() => jobs_of(&loads),
+            _ => Vec::new(),
+        };
+        drop(loads);
         let stopped = phases.carry_out(PhaseKind::Stop, observer, |_| {
-            let summary = driver.stop();
+            // All of them, whatever becomes of one.
+            let stopped: Vec<_> = sessions.iter_mut().map(|session| session.stop()).collect();
             let collected = collector.stop();
             writer.finish().during("write the record")?;
-            Ok((summary?, collected))
+            Ok((stopped.into_iter().collect::<Result<Vec<_>, Abort>>()?, collected))
         });
-        path.keep(&client, log)?;
+        for (database, path) in databases.iter().zip(&paths) {
+            path.keep(&database.part.client, database.log)?;
+        }
         // Why the climb ended says more than what went wrong while cleaning up after it.
         climbed?;
-        let (summary, collected) = stopped?;
+        let (mut summaries, collected) = stopped?;
         let is_search = plan.procedure.search.is_some();
-        keep_summary(log, &summary, Some(&collected), is_search, observer)?;
-        if let Some(outcome) = self.bench.subject.outcome(&summary.accounting)? {
-            log.document(document::OUTCOME, &outcome)?;
+        if plan.has_named_databases() {
+            let is_job: Vec<bool> = databases.iter().map(|it| it.bench.plan.is_job()).collect();
+            let total = total_of(&mut summaries, &is_job);
+            for (database, summary) in databases.iter().zip(&summaries) {
+                keep_outages(database.log, &summary.outages)?;
+                keep_summary(database.log, summary, None, is_search, observer)?;
+            }
+            keep_summary(log, &total, Some(&collected), is_search, observer)?;
+        } else {
+            for summary in &summaries {
+                keep_outages(log, &summary.outages)?;
+                keep_summary(log, summary, Some(&collected), is_search, observer)?;
+            }
+        }
+        let end = measured.windows.last().map_or(Nanos::ZERO, |window| window.tick.end);
+        for (position, ended) in jobs {
+            keep_end_of_job(databases[position].log, ended, end, observer)?;
+        }
+        for (database, session) in databases.iter().zip(sessions.iter()) {
+            let Some(outcome) = session.outcome()? else { continue };
+            database.log.document(document::OUTCOME, &outcome)?;
+            if plan.has_named_databases() {
+                // What a run comes to is what its users did.
+                continue;
+            }
             // The headline of a job is its result, not what its seconds add up to.
             let sessions = plan.workload.kind.job_sessions();
             self.rungs.extend(sessions.zip(outcome["value"].as_f64()));
         }
-        Ok(summary)
+        Ok(())
     }
 
     /// Users of the null twin of this run: those that headlines are about, of the highest rung and of the best one. None in later
@@ -174,39 +193,48 @@ impl<S: Subject> ActiveRun<'_, S> {
         Some(CausalSpec { plan, connections: self.design.client.connections, seed })
     }
 
-    /// Makes the load ready where the design's client works.
-    fn start_load(
+    /// Makes the load of each database ready where its client works, and returns the ways to their servers.
+    fn start_loads(
         &self,
-        (server, path): (&Server, &ClientPath),
-        cgroup: Option<&Cgroup>,
-        scratch: &Path,
-        before: &S::Before,
-    ) -> Result<S::Load, Abort> {
-        let (subject, origin) = (self.bench.subject, self.log.origin);
-        let (spec, target) = (self.drive_spec(), path.target.clone());
-        match self.design.client.place {
-            ClientPlace::Host | ClientPlace::Remote => {
-                Ok(subject.start_managed(server, spec, target, origin, before)?)
-            }
-            ClientPlace::Local => {
-                let process = ClientProcess {
+        databases: &[UnderTest<'_>],
+        sessions: &mut [Box<dyn Session + '_>],
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<ClientPath>, Abort> {
+        let mut paths = Vec::new();
+        for (database, session) in databases.iter().zip(sessions) {
+            let UnderTest { bench, part, log, scratch, cgroup, server } = database;
+            let path =
+                ClientPath::open(&part.client, server, bench.subject.database(), log.dilation)?;
+            path.doubt(*log, observer)?;
+            let within = match part.client.place {
+                ClientPlace::Host | ClientPlace::Remote => None,
+                ClientPlace::Local => Some(ClientProcess {
                     teardown: self.teardown,
                     scratch,
                     program: self.bench.server_program,
-                    cgroup,
-                    workload: &self.bench.plan.workload,
-                };
-                Ok(subject.start_within(process, spec, target, origin, before)?)
-            }
+                    cgroup: cgroup.as_ref(),
+                    workload: &bench.plan.workload,
+                }),
+            };
+            let spec = self.drive_spec(database);
+            session.start(server, within, spec, path.target.clone(), log.origin)?;
+            paths.push(path);
         }
+        Ok(paths)
     }
 
-    fn drive_spec(&self) -> DriveSpec {
-        let workload = &self.bench.plan.workload;
-        // Each repeat has inputs of its own, the same for all designs of the repeat.
-        let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
+    fn drive_spec(&self, database: &UnderTest<'_>) -> DriveSpec {
+        let workload = &database.bench.plan.workload;
+        // Each repeat has inputs of its own, the same for all designs of the repeat; so has each database.
+        let mut inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
+        if !database.bench.plan.name.is_empty() {
+            // By its place in the study, so that it has the same inputs in all designs.
+            let is_this = |it: &DatabaseBench<'_>| it.plan.name == database.bench.plan.name;
+            let number = self.bench.databases.iter().position(is_this).unwrap_or_default();
+            inputs = inputs.child("database", number as u64);
+        }
         let spec = drive_spec(workload, &self.bench.plan.procedure, inputs);
-        let client = &self.design.client;
+        let client = &database.part.client;
         DriveSpec {
             dilation: self.bench.dilation,
             connections: client.connections,
@@ -215,19 +243,28 @@ impl<S: Subject> ActiveRun<'_, S> {
         }
     }
 
-    pub(super) fn targets(
+    /// What is sampled of the run as a whole; of its only database too, if it has no name.
+    fn targets(
         &self,
-        target: Target,
-        server: &Server,
+        databases: &[UnderTest<'_>],
         (datastore, volumes): (&SharedDatastore, &[MountedVolume]),
-        cgroup: Option<&Cgroup>,
-        (gauge, driver): (&DriverGauge, u32),
+        (gauge, generator): (&DriverGauge, &dyn LoadGenerator),
     ) -> Targets {
-        let mut processes = vec![("driver".to_string(), driver)];
-        if driver != std::process::id() {
-            processes.push(("underlay".to_string(), std::process::id()));
+        let only = match databases {
+            [only] if only.log.database.is_empty() => Some(only),
+            _ => None,
+        };
+        let (here, driver) = (std::process::id(), generator.pid());
+        let is_elsewhere = |it: &UnderTest<'_>| it.part.client.place == ClientPlace::Local;
+        let mut processes = match databases.iter().all(is_elsewhere) {
+            // Those of several databases are added with their names.
+            true if only.is_none() => vec![("underlay".to_string(), here)],
+            true => vec![("driver".to_string(), driver), ("underlay".to_string(), here)],
+            false => vec![("driver".to_string(), driver)],
+        };
+        for database in databases {
+            processes.extend(database.server.pid().map(|pid| (database.process(), pid)));
         }
-        processes.extend(server.pid().map(|pid| (process_name(target.engine).to_string(), pid)));
         processes.extend(datastore.lock().unwrap_or_else(PoisonError::into_inner).processes());
         processes.extend(kernel_threads());
         let mut extra: Vec<Box<dyn Sampler>> =
@@ -237,22 +274,91 @@ impl<S: Subject> ActiveRun<'_, S> {
             extra.push(Box::new(DriverSampler::new(gauge.clone())));
         }
         Targets {
+            databases: Vec::new(),
             origin: self.log.origin,
-            database: Some(target),
+            database: only.map(UnderTest::target),
             processes,
-            cgroup: cgroup.map(|cgroup| {
-                let paths = cgroup.paths();
-                CgroupTarget {
-                    memory: paths.memory.clone(),
-                    cpu: paths.cpu.clone(),
-                    cpuacct: paths.cpuacct.clone(),
-                    blkio: paths.blkio.clone(),
-                    unified: paths.unified.clone(),
-                }
-            }),
+            cgroup: only.and_then(|only| only.cgroup.as_ref()).map(cgroup_target),
             volumes: volume_targets(volumes),
             extra,
         }
+    }
+
+    /// What is sampled of one of several databases.
+    fn add_samplers(&self, targets: &mut Targets, database: &UnderTest<'_>, load: &Load<'_>) {
+        let name = database.log.database;
+        if name.is_empty() {
+            return;
+        }
+        let pid = load.generator.pid();
+        if pid != std::process::id() {
+            targets.processes.push((database.log.recorded("driver"), pid));
+        }
+        let cgroup = database.cgroup.as_ref().map(cgroup_target);
+        targets.databases.push((name.to_string(), database.target(), cgroup));
+        // As above, a job counts no time.
+        if !load.is_job {
+            let sampler = DriverSampler::named(database.log, load.gauge.clone());
+            targets.extra.push(Box::new(sampler));
+        }
+    }
+}
+
+/// The loads of databases as one.
+fn loads_of<'s>(
+    databases: &[UnderTest<'s>],
+    sessions: &'s [Box<dyn Session + '_>],
+) -> Result<Loads<'s>, Abort> {
+    let mut loads = Vec::new();
+    for (database, session) in databases.iter().zip(sessions) {
+        loads.push(Load {
+            database: database.log.database,
+            generator: session.load()?,
+            is_job: database.bench.plan.is_job(),
+            ended: Cell::default(),
+            gauge: DriverGauge::default(),
+        });
+    }
+    Ok(Loads::new(loads))
+}
+
+/// Positions of the databases that have jobs, with the time at which each was done.
+fn jobs_of(loads: &Loads<'_>) -> Vec<(usize, Option<Nanos>)> {
+    let jobs = loads.each_load().enumerate().filter(|(_, load)| load.is_job);
+    jobs.map(|(position, load)| (position, load.ended.get())).collect()
+}
+
+/// Keeps when a job was done, and says if the users were measured without it, or if it was stopped with them.
+fn keep_end_of_job(
+    log: RunLog<'_>,
+    ended: Option<Nanos>,
+    measured_to: Nanos,
+    observer: &mut dyn Observer,
+) -> Result<(), Abort> {
+    let Some(ended) = ended else {
+        let text = "the job was stopped with the users, before it was done; raise procedure.measure, or make it smaller";
+        return log.find(Severity::Warning, finding::JOB_STOPPED, text, observer);
+    };
+    log.event(event::JOB_DONE, ended, "the job was done", Value::Null)?;
+    if ended >= measured_to {
+        return Ok(());
+    }
+    let text = format!(
+        "the job was done {} before the users had been measured; lower procedure.measure, or make it larger",
+        measured_to.saturating_sub(ended)
+    );
+    log.find(Severity::Warning, finding::JOB_DONE_EARLY, &text, observer)
+}
+
+/// A control group as samplers know it.
+fn cgroup_target(cgroup: &Cgroup) -> CgroupTarget {
+    let paths = cgroup.paths();
+    CgroupTarget {
+        memory: paths.memory.clone(),
+        cpu: paths.cpu.clone(),
+        cpuacct: paths.cpuacct.clone(),
+        blkio: paths.blkio.clone(),
+        unified: paths.unified.clone(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Restore, start, check, warm up, climb, stop, check. Whatever is acquired is on a teardown stack of
 //! this run's own, which is unwound at the end however the run ends.
 
+pub mod database;
 mod load;
 mod outcome;
 mod provision;
@@ -12,10 +13,10 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use underlay_core::{Dilation, Nanos};
-use underlay_database::managed::{Install, Server, StopMode, Template};
+use underlay_database::managed::StopMode;
 use underlay_datastore::{MountedVolume, Timing};
-use underlay_host::{Cgroup, StateDir, Teardown, User};
-use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunStatus, Severity};
+use underlay_host::{StateDir, Teardown, User};
+use underlay_record::{NewRun, PhaseKind, RunEnd, RunStatus, Severity};
 use underlay_study::{DesignPlan, Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
@@ -27,29 +28,26 @@ use crate::lab::phases::Phases;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
-use crate::lab::template::access;
-use crate::lab::verification::{Verified, crash_behind, keep, made};
-use crate::lab::workload::Subject;
+use crate::lab::verification::Verified;
+use crate::lab::workload::Session;
 
-pub use load::{drive_spec, first_rate, kernel_threads, process_name, volume_targets};
-pub use outcome::{keep_summary, keep_timing};
+use database::{DatabaseBench, UnderTest, serving};
+
+pub use load::{drive_spec, first_rate, kernel_threads, volume_targets};
+pub use outcome::{keep_outages, keep_summary, keep_timing};
 pub use provision::{Ground, close, datastore_spec, open_datastore, set_timing, volume_requests};
 
 /// What all runs of an execution share.
-pub struct Bench<'a, S> {
+pub struct Bench<'a> {
     /// What is carried out.
     pub plan: &'a Plan,
     /// Where the record is written.
     pub recorder: &'a SharedRecorder,
     /// Underlay's own folder.
     pub state: &'a StateDir,
-    /// The database's programs.
-    pub install: &'a Install,
-    /// The loaded database that every run starts from.
-    pub template: &'a Template,
-    /// The workload.
-    pub subject: &'a S,
-    /// Who the server runs as.
+    /// The databases under test, at least one.
+    pub databases: Vec<DatabaseBench<'a>>,
+    /// Who their servers run as.
     pub user: Option<&'a User>,
     /// The program that serves emulated volumes.
     pub server_program: &'a Path,
@@ -93,9 +91,9 @@ pub struct Came {
     pub verified: Option<Verified>,
 }
 
-/// Carries out one run of a database and removes everything it made.
-pub fn carry_out<S: Subject>(
-    bench: &Bench<'_, S>,
+/// Carries out one run of all databases and removes everything it made.
+pub fn carry_out(
+    bench: &Bench<'_>,
     order: usize,
     scheduled: RunPlan,
     observer: &mut dyn Observer,
@@ -143,7 +141,8 @@ pub fn in_frame<'a>(
     });
     let teardown = Teardown::create(frame.state, &format!("run {} {}", order + 1, design.name))
         .during("keep a list of what is created")?;
-    let log = RunLog { recorder: frame.recorder, run, origin, dilation: frame.dilation };
+    let dilation = frame.dilation;
+    let log = RunLog { recorder: frame.recorder, run, origin, dilation, database: "" };
     let Came { result, rungs, verified } = act(log, &teardown, observer);
     for leftover in teardown.unwind() {
         let text = format!("could not remove {}: {}", leftover.resource, leftover.reason);
@@ -169,8 +168,8 @@ pub fn in_frame<'a>(
 }
 
 /// A run in progress.
-struct ActiveRun<'a, S> {
-    bench: &'a Bench<'a, S>,
+struct ActiveRun<'a> {
+    bench: &'a Bench<'a>,
     design: &'a DesignPlan,
     scheduled: RunPlan,
     log: RunLog<'a>,
@@ -180,100 +179,110 @@ struct ActiveRun<'a, S> {
 }
 
 /// What is there while load runs.
-struct Running<'r, 'f> {
-    server: &'r mut Server,
+struct Running<'r, 'f, 'd> {
+    databases: &'r mut [UnderTest<'d>],
+    sessions: &'r mut [Box<dyn Session + 'd>],
     datastore: &'r SharedDatastore,
     volumes: &'r [MountedVolume],
-    cgroup: Option<&'r Cgroup>,
     faults: &'r mut Faults<'f>,
     background: &'r mut Background<'f>,
-    scratch: &'r Path,
 }
 
-impl<S: Subject> ActiveRun<'_, S> {
+impl ActiveRun<'_> {
     fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         let log = self.log;
         let mut phases = Phases::new(log);
         let scratch = self.scratch()?;
         let (datastore, volumes) =
             phases.carry_out(PhaseKind::Prepare, observer, |_| self.open_datastore(&scratch))?;
-        let cgroup = self.make_cgroup(observer)?;
+        let (cgroups, hosts) = self.make_cgroups(observer)?;
         let mut background = Background::new(self.bench.plan, self.scheduled.design, log);
-        let mut server = phases.carry_out(PhaseKind::Restore, observer, |_| {
+        let mut databases = phases.carry_out(PhaseKind::Restore, observer, |_| {
             self.set_timing(&datastore, Timing::Off)?;
             background.prepare(&volumes, self.bench.plan.seed)?;
-            self.restore(&scratch, &volumes, cgroup.clone())
+            self.restore_all(&scratch, &volumes, cgroups)
         })?;
-        phases
-            .carry_out(PhaseKind::Start, observer, |observer| self.start(&mut server, observer))?;
-        let target = server.target().with_database(self.bench.subject.database());
-        let before = phases.carry_out(PhaseKind::Check, observer, |observer| {
-            self.check_before(&mut server, &target, observer)
+        phases.carry_out(PhaseKind::Start, observer, |observer| {
+            self.start_all(&mut databases, observer)
+        })?;
+        let mut sessions = phases.carry_out(PhaseKind::Check, observer, |observer| {
+            self.check_before(&mut databases, observer)
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
         let mut faults = Faults::new(self.bench.plan, self.scheduled, log);
         let running = Running {
-            server: &mut server,
+            databases: &mut databases,
+            sessions: &mut sessions,
             datastore: &datastore,
             volumes: &volumes,
-            cgroup: cgroup.as_ref(),
             faults: &mut faults,
             background: &mut background,
-            scratch: &scratch,
         };
-        let driven = self.drive(running, &before, &mut phases, observer);
+        let driven = self.drive(running, &mut phases, observer);
         keep_timing(log, &datastore)?;
-        let summary = match driven {
+        let is_lost = match driven {
             Err(Abort::Failed(reason)) if faults.lost().is_some() => {
                 self.verified = Some(Verified::Broken(reason));
-                None
+                true
             }
-            driven => Some(driven?),
+            driven => {
+                driven?;
+                false
+            }
         };
         if faults.have_happened() && faults.lost().is_none() {
             phases.carry_out(PhaseKind::Fault, observer, |_| {
                 self.set_timing(&datastore, Timing::Off)?;
-                faults.start_anew(&mut server, &datastore)
+                faults.start_anew(&mut serving(&mut databases), &datastore)
             })?;
         }
         if let Some(reason) = faults.lost() {
             self.verified = Some(Verified::Broken(reason.to_string()));
         }
-        if let Some(summary) = summary.filter(|_| faults.lost().is_none()) {
-            if let Some(copy) = self.bench.subject.restored(&summary.accounting) {
+        if !is_lost && faults.lost().is_none() {
+            let restored: Vec<_> = databases
+                .iter_mut()
+                .zip(&sessions)
+                .filter_map(|(database, session)| Some((&mut database.server, session.restored()?)))
+                .collect();
+            if !restored.is_empty() {
                 phases.carry_out(PhaseKind::Start, observer, |_| {
                     self.set_timing(&datastore, Timing::Off)?;
-                    server.stop(StopMode::Fast).during("stop the database server")?;
-                    server.adopt(copy).during("use the restored copy")?;
-                    server.start().during("start the database server on the restored copy")
+                    restored.into_iter().try_for_each(|(server, copy)| {
+                        server.stop(StopMode::Fast).during("stop the database server")?;
+                        server.adopt(copy).during("use the restored copy")?;
+                        server.start().during("start the database server on the restored copy")?;
+                        Ok(())
+                    })
                 })?;
             }
-            // A server that was started again may be elsewhere.
-            let target = server.target().with_database(self.bench.subject.database());
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
-                let known = Some((&before, &summary.accounting));
-                let access = access(self.bench.runtime, &target);
-                let checks = self.bench.subject.check(access, CheckMoment::After, known);
-                // What faults did to the data may also keep the server from being asked.
-                let crash = match faults.have_happened() {
-                    true => None,
-                    false => crash_behind(&checks, &mut server)?,
-                };
-                let checks = made(checks, crash.as_deref())?;
-                keep(&checks, (log, CheckMoment::After), observer)?;
-                self.verified = Some(Verified::of(&checks, crash.as_deref())?);
+                let by_faults = faults.have_happened();
+                let verified = self.check_after(&mut databases, &sessions, by_faults, observer)?;
+                self.verified = Some(verified);
                 Ok(())
             })?;
         }
         faults.conclude(self.verified.as_ref(), observer)?;
-        phases.carry_out(PhaseKind::Stop, observer, |_| match faults.lost() {
-            None => server.stop(StopMode::Fast).during("stop the database server").map(|_| ()),
-            Some(_) => server.kill().during("end the database server"),
+        phases.carry_out(PhaseKind::Stop, observer, |_| {
+            databases.iter_mut().try_for_each(|database| match faults.lost() {
+                None => {
+                    database.server.stop(StopMode::Fast).during("stop the database server")?;
+                    Ok(())
+                }
+                Some(_) => database.server.kill().during("end the database server"),
+            })
         })?;
-        drop(server);
-        if let Some(cgroup) = cgroup {
-            cgroup.release().during("remove the control group")?;
+        drop(sessions);
+        for UnderTest { server, cgroup, .. } in databases {
+            drop(server);
+            if let Some(cgroup) = cgroup {
+                cgroup.release().during("remove the control group")?;
+            }
+        }
+        for host in hosts {
+            host.release().during("remove the control group of a host")?;
         }
         close(datastore)
     }

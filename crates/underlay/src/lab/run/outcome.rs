@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use underlay_core::Nanos;
 use underlay_database::session::Commits;
 use underlay_datastore::TimingReport;
-use underlay_driver::{DriveSummary, Saturation};
+use underlay_driver::{DriveSummary, Outage, Saturation};
 use underlay_record::conventions::{
     LATENESS, MODELLED, commits_by, document, event, histogram_scope,
 };
@@ -38,16 +38,6 @@ pub fn keep_summary<B>(
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
     write_tick(log, &summary.last_tick)?;
-    for outage in &summary.outages {
-        let text = format!("{} errors seen by {} users", outage.errors, outage.users_affected);
-        let data = json!({
-            "until_ns": outage.restored.map(|at| at.0),
-            "recovered_ns": outage.recovered.map(|at| at.0),
-            "last_error_ns": outage.last_error.0,
-            "commits_unknown": outage.commits_unknown,
-        });
-        log.event(event::OUTAGE, outage.first_error, &text, data)?;
-    }
     let saturation = Saturation::of(&summary.totals);
     log.document(
         document::DRIVER,
@@ -95,6 +85,21 @@ pub fn keep_summary<B>(
     if let Some(collected) = collected {
         let content = json!({ "missed_ticks": collected.missed(), "cpu_ns": collected.cpu().0 });
         log.document(document::COLLECTOR, &content)?;
+    }
+    Ok(())
+}
+
+/// Writes when the load generator lost its database.
+pub fn keep_outages(log: RunLog<'_>, outages: &[Outage]) -> Result<(), Abort> {
+    for outage in outages {
+        let text = format!("{} errors seen by {} users", outage.errors, outage.users_affected);
+        let data = json!({
+            "until_ns": outage.restored.map(|at| at.0),
+            "recovered_ns": outage.recovered.map(|at| at.0),
+            "last_error_ns": outage.last_error.0,
+            "commits_unknown": outage.commits_unknown,
+        });
+        log.event(event::OUTAGE, outage.first_error, &text, data)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! A managed server on a datastore that Underlay provides, as the ladder sees it: faults, background work, the datastore's
+//! Managed servers on a datastore that Underlay provides, as the ladder sees it: faults, background work, the datastore's
 //! latencies and the health of all of them.
 
 use std::sync::PoisonError;
 use std::time::Instant;
 use underlay_core::{Bytes, Resource};
-use underlay_database::managed::{Liveness, Server};
+use underlay_database::managed::Liveness;
 use underlay_datastore::{DatastoreError, MountedVolume};
 use underlay_host::free_space;
 use underlay_record::{Interval, PhaseKind};
@@ -18,6 +18,7 @@ use crate::lab::event::Observer;
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::ladder::Site;
 use crate::lab::resync;
+use crate::lab::run::database::{UnderTest, serving};
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::storage_record;
@@ -27,12 +28,12 @@ use crate::lab::storage_record;
 const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
 
 /// Everything that surrounds the load of a managed run.
-pub struct ManagedSite<'a, 'f> {
+pub struct ManagedSite<'a, 'f, 'd> {
     /// The run in the record.
     pub log: RunLog<'a>,
-    /// The database server.
-    pub server: &'a mut Server,
-    /// The datastore under it.
+    /// The databases.
+    pub databases: &'a mut [UnderTest<'d>],
+    /// The datastore under them.
     pub datastore: &'a SharedDatastore,
     /// Its volumes.
     pub volumes: &'a [MountedVolume],
@@ -46,7 +47,7 @@ pub struct ManagedSite<'a, 'f> {
     pub collector: &'a Collector,
 }
 
-impl ManagedSite<'_, '_> {
+impl ManagedSite<'_, '_, '_> {
     /// Stops the background work.
     pub fn stop_background(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         self.background.stop(observer)
@@ -55,7 +56,7 @@ impl ManagedSite<'_, '_> {
     /// Repairs every fault that is still in force.
     pub fn repair_faults(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         self.faults.mend_all(&mut Surroundings {
-            server: self.server,
+            servers: serving(self.databases),
             datastore: self.datastore,
             collector: self.collector,
             observer,
@@ -64,7 +65,7 @@ impl ManagedSite<'_, '_> {
     }
 }
 
-impl Site for ManagedSite<'_, '_> {
+impl Site for ManagedSite<'_, '_, '_> {
     fn phase_began(&mut self, kind: PhaseKind, users: u32) {
         self.faults.phase_began(kind, users);
         self.background.phase_began(kind, users);
@@ -90,7 +91,7 @@ impl Site for ManagedSite<'_, '_> {
     ) -> Result<(), Abort> {
         self.background.carry_out_due(observer)?;
         self.faults.carry_out_due(&mut Surroundings {
-            server: self.server,
+            servers: serving(self.databases),
             datastore: self.datastore,
             collector: self.collector,
             observer,
@@ -135,22 +136,25 @@ impl Site for ManagedSite<'_, '_> {
                 _ => Err(failure),
             };
         }
-        if let Liveness::Died(log) =
-            self.server.liveness().during("look after the database server")?
-        {
-            return self.faults.excuse(Abort::Failed(format!(
-                "the database server ended by itself: {}",
-                log.headline()
-            )));
-        }
-        // It recovers by itself, but its users lost their sessions and its memory is empty: what was measured is not what
-        // the design does. After a fault of the study that is what the study is about.
-        if let Some(crash) = self.server.crash()
-            && !self.faults.have_happened()
-        {
-            return Err(Abort::Failed(format!(
-                "a process of the database server crashed, and all sessions were ended: {crash}"
-            )));
+        for database in self.databases.iter_mut() {
+            let of = database.described();
+            if let Liveness::Died(log) =
+                database.server.liveness().during("look after the database server")?
+            {
+                return self.faults.excuse(Abort::Failed(format!(
+                    "the database server{of} ended by itself: {}",
+                    log.headline()
+                )));
+            }
+            // It recovers by itself, but its users lost their sessions and its memory is empty: what was measured is not
+            // what the design does. After a fault of the study that is what the study is about.
+            if let Some(crash) = database.server.crash()
+                && !self.faults.have_happened()
+            {
+                return Err(Abort::Failed(format!(
+                    "a process of the database server{of} crashed, and all sessions were ended: {crash}"
+                )));
+            }
         }
         for volume in self.volumes {
             let free = free_space(&volume.path).during("look at the free space of a volume")?;

@@ -147,8 +147,13 @@ impl Subject for BackupSubject {
         match accounting {
             None => Ok(None),
             Some(Err(error)) => Err(Abort::failed("the backups ended early", error)),
-            Some(Ok(cycles)) if cycles.is_stopped => Ok(None),
-            Some(Ok(cycles)) => Ok(Some(outcome(&cycles.operations))),
+            // With the users of other databases; those that were done are results.
+            Some(Ok(cycles)) if cycles.is_stopped && cycles.operations.is_empty() => Ok(None),
+            Some(Ok(cycles)) => {
+                let mut outcome = outcome(&cycles.operations);
+                outcome["is_stopped"] = cycles.is_stopped.into();
+                Ok(Some(outcome))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 mod backup;
 mod batch;
 mod dvdstore;
+mod session;
 mod sysbench;
 mod tpcc;
 mod warehouse;
@@ -35,6 +36,7 @@ use crate::stop::{Stop, chain};
 pub use backup::BackupSubject;
 pub use batch::BatchSubject;
 pub use dvdstore::DvdStoreSubject;
+pub use session::{AnySubject, Session, subject_of};
 pub use sysbench::SysbenchSubject;
 pub use tpcc::TpccSubject;
 pub use warehouse::{Asked, WarehouseSubject};
