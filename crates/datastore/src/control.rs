@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use underlay_core::Histogram;
 use underlay_core::histogram::DecodeError;
 use underlay_core::series::{SeriesKind, SeriesSpec};
+use underlay_export::path_cost::{ByDirection, PathCompensation};
+use underlay_export::statistics::{ModelledCounters, OperationCounters};
 use underlay_model::DeviceCondition;
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::{ProfileConfig, VolumeConfig};
 use crate::fault::{ClusterFault, DatastoreNotice};
-use crate::path_cost::{ByDirection, PathCompensation};
 
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -232,6 +233,15 @@ pub(crate) struct OperationStat {
     pub(crate) queue_ns: u64,
     /// Those that a model was asked about.
     pub(crate) modelled: ModelledIo,
+}
+
+impl OperationStat {
+    pub(crate) fn of(counted: &OperationCounters) -> OperationStat {
+        let OperationCounters { ios, bytes, latency_ns, queue_ns, modelled } = *counted;
+        let ModelledCounters { ios: modelled_ios, modelled_ns, actual_ns } = modelled;
+        let modelled = ModelledIo { ios: modelled_ios, modelled_ns, actual_ns };
+        OperationStat { ios, bytes, latency_ns, queue_ns, modelled }
+    }
 }
 
 /// Requests that a model was asked about: what it said, and what their clients got.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use underlay_core::{Bytes, Nanos};
+use underlay_export::ExportError;
 use underlay_host::HostError;
 use underlay_model::ProfileProblem;
 use underlay_model::cluster::ClusterProblem;
@@ -333,6 +334,19 @@ pub enum DatastoreError {
         /// Where and why.
         source: serde_json::Error,
     },
+}
+
+impl From<ExportError> for DatastoreError {
+    fn from(error: ExportError) -> DatastoreError {
+        match error {
+            ExportError::File { action, path, source } => {
+                DatastoreError::File { action, path, source }
+            }
+            ExportError::System { action, source } => DatastoreError::System { action, source },
+            ExportError::NotLoopback(address) => DatastoreError::NotLoopback(address),
+            ExportError::Listen { address, source } => DatastoreError::Listen { address, source },
+        }
+    }
 }
 
 impl DatastoreError {

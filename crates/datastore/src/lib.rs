@@ -22,8 +22,6 @@ mod path;
 mod cluster_config;
 mod config;
 mod control;
-mod path_cost;
-mod scheduling;
 
 pub mod data_plane;
 pub mod reduction;

@@ -8,7 +8,7 @@ use std::iter::Sum;
 
 use underlay_core::{Dilation, Nanos};
 
-use crate::path_cost::{ByDirection, Counted};
+use underlay_export::path_cost::{ByDirection, Counted};
 
 /// Reads and writes of one or several block devices. The kernel rounds the sums of latencies to milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Sum for BlockCounters {
 #[cfg(test)]
 mod tests {
     use super::BlockCounters;
-    use crate::path_cost::{ByDirection, Counted};
     use underlay_core::Dilation;
+    use underlay_export::path_cost::{ByDirection, Counted};
 
     #[test]
     fn reads_and_writes_are_told_apart() {

@@ -13,7 +13,7 @@ use underlay_model::Operation;
 use underlay_model::io_class::class_of;
 
 use crate::control::{ModelledIo, VolumeStat};
-use crate::path_cost::{ByDirection, Counted};
+use underlay_export::path_cost::{ByDirection, Counted};
 
 /// The two counts of requests may differ by one in so many, those in flight at a reading.
 const SAME_COUNT: u64 = 20;
@@ -89,8 +89,8 @@ fn difference(now: ModelledIo, before: ModelledIo) -> ModelledIo {
 mod tests {
     use super::IoTimes;
     use crate::control::{ModelledIo, VolumeStat};
-    use crate::path_cost::{ByDirection, Counted};
     use underlay_core::IoClass;
+    use underlay_export::path_cost::{ByDirection, Counted};
 
     fn io(ios: u64, modelled_us: u64, actual_us: u64) -> ModelledIo {
         let (modelled_ns, actual_ns) = (ios * modelled_us * 1_000, ios * actual_us * 1_000);

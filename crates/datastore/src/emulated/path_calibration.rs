@@ -15,7 +15,7 @@ use underlay_core::{Dilation, Nanos};
 use super::server_process::ServerProcess;
 use crate::control::{Command, TimingMode};
 use crate::error::DatastoreError;
-use crate::path_cost::{Compensation, PathCompensation};
+use underlay_export::path_cost::{Compensation, PathCompensation};
 
 /// The first block of the device.
 const PROBE_BYTES: usize = 4096;

@@ -17,7 +17,7 @@ use super::block_counters::BlockCounters;
 use super::server_process::{ControlConnection, unexpected};
 use crate::control::{Answer, Command};
 use crate::error::DatastoreError;
-use crate::path_cost::{ByDirection, Compensation, Counted, PathCompensation};
+use underlay_export::path_cost::{ByDirection, Compensation, Counted, PathCompensation};
 
 const PERIOD: Duration = Duration::from_millis(100);
 /// Fewer requests say too little: the block layer counts whole milliseconds.
@@ -198,9 +198,9 @@ fn follow(
 mod tests {
     use super::{BlockCounters, Path, Seen, follow};
     use crate::error::DatastoreError;
-    use crate::path_cost::{Counted, PathCompensation};
     use std::sync::atomic::{AtomicBool, Ordering};
     use underlay_core::Nanos;
+    use underlay_export::path_cost::{Counted, PathCompensation};
 
     /// Requests and their mean time at the block layer, then at the server.
     type Round = ((u64, u64), (u64, u64));

@@ -97,7 +97,7 @@ pub(crate) fn values(stat: &Stat, io_times: &IoTimes) -> Vec<f64> {
 mod tests {
     use super::{DeviceSeries, IoTimes, declare, values};
     use crate::control::{Condition, CopyStat, DeviceStat, LinkStat, ModelledIo, Stat, VolumeStat};
-    use crate::path_cost::ByDirection;
+    use underlay_export::path_cost::ByDirection;
 
     #[test]
     fn every_declared_series_has_a_value_in_its_place() {

@@ -24,7 +24,7 @@ use crate::emulated::block_counters::BlockCounters;
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
 use crate::fault::DatastoreNotice;
-use crate::path_cost::Counted;
+use underlay_export::path_cost::Counted;
 
 /// Where fewer answers than this share were held back, how well that was done is no verdict on all of them.
 const HELD_BACK_SHARE_MIN: f64 = 0.5;
@@ -445,9 +445,9 @@ fn resident_bytes(pid: u32) -> u64 {
 mod tests {
     use super::{means, nbd_uri, verdict};
     use crate::control::{EncodedHistogram, TimingEntry};
-    use crate::path_cost::Counted;
     use std::path::Path;
     use underlay_core::{Histogram, Nanos};
+    use underlay_export::path_cost::Counted;
 
     #[test]
     fn a_few_answers_on_time_are_no_verdict_on_all() {

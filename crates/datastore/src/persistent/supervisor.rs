@@ -31,8 +31,8 @@ use crate::emulated::path_follower::PathFollower;
 use crate::emulated::server_process::{ServerProcess, unexpected};
 use crate::error::DatastoreError;
 use crate::fault::ClusterFault;
-use crate::path_cost::Counted;
 use crate::spec::Context;
+use underlay_export::path_cost::Counted;
 
 /// How often the supervisor looks whether it should end, and whether the server lives.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };

@@ -1,237 +1,184 @@
-//! Commands on their way from the control connections to the serving thread, and what they do there.
+//! Commands of the control connections: how they get to the serving thread, and what they do there.
 //!
 //! The serving thread does as little as possible: it copies numbers; encoding them is left to the connection's own
 //! thread, by way of a closure.
+//!
+//! What is the same for every back end is here; what is about devices or about a cluster is said by [`Managed`].
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
 
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
-use underlay_core::{Bytes, Histogram, Nanos};
-use underlay_model::cluster::Policy;
-use underlay_model::{
-    CopyState, DeviceCondition, Operation, ServiceFactor, ServiceFactors, StoreDevice, device_names,
-};
+use underlay_core::Nanos;
+use underlay_export::statistics::take;
+use underlay_export::{BackEnd, Client, ErrandSender, Server, Volume};
+use underlay_model::{ServiceFactor, ServiceFactors};
 
-use super::cluster::changes;
-use super::cluster::faults;
-use super::cluster::plane::ClusterPlane;
-use super::reply::Reply;
-use super::service::Service;
-use super::statistics::take;
-use super::volume::VolumeData;
+use super::devices::undo_log::PowerCut;
 use crate::config::VolumeConfig;
 use crate::control::{
-    Answer, ClusterLatencyEntry, Command, Condition, CopyStat, DeviceStat, EncodedHistogram,
-    LatencyEntry, LinkStat, Pace, SeriesEntry, Stat, TimingEntry, VolumeStat,
+    Answer, Command, EncodedHistogram, LatencyEntry, OperationStat, Pace, Stat, TimingEntry,
+    TimingMode, VolumeStat,
 };
-use crate::fault::ClusterFault;
 
 /// An answer that its receiver finishes.
-type Unfinished = Box<dyn FnOnce() -> Answer + Send>;
+pub(crate) type Unfinished = Box<dyn FnOnce() -> Answer + Send>;
 
-struct Asked {
-    command: Command,
-    answer: Sender<Unfinished>,
-}
+/// What can be done with a back end besides serving its volumes.
+pub(crate) trait Managed: BackEnd<Client> + Sized + 'static {
+    /// Why there is no room for one more volume; known before anything is made.
+    fn check_room(&self, volume: &VolumeConfig) -> Result<(), String>;
 
-/// The serving thread's end. Becomes readable when a command is waiting.
-pub(crate) struct Commands {
-    bell: OwnedFd,
-    asked: Receiver<Asked>,
+    /// Adds a volume and returns its number, the next one. Requests in flight to others are not disturbed. An error says
+    /// why it cannot be placed.
+    fn place(&mut self, now: Nanos, volume: &VolumeConfig) -> Result<usize, String>;
+
+    /// Switches the models on or off.
+    fn set_mode(&mut self, mode: TimingMode);
+
+    /// Services of each volume's operations, and messages of a network, take so many times as long from now on.
+    fn set_pace(
+        &mut self,
+        now: Nanos,
+        factors: Vec<[ServiceFactor; 4]>,
+        network: ServiceFactor,
+    ) -> Result<(), String>;
+
+    /// Stops accepting requests and returns whoever waits for an answer; or does nothing and says why.
+    fn power_off(&mut self, now: Nanos) -> Result<Vec<Client>, String>;
+
+    /// After that: what was volatile is kept, lost or torn.
+    fn lose_volatile(&mut self) -> io::Result<PowerCut>;
+
+    /// Serves again.
+    fn power_on(&mut self, now: Nanos);
+
+    /// Bytes of a volume that a power cut could take away now.
+    fn volatile_bytes(&self, volume: usize) -> u64;
+
+    /// What it knows of itself: devices or the cluster, and how often this host's own storage failed.
+    fn stat(&mut self, now: Nanos) -> Stat;
+
+    /// Obeys a command that is about devices or about a cluster.
+    fn obey(&mut self, now: Nanos, command: &Command) -> Unfinished;
 }
 
 /// A connection's end; clones share it.
-#[derive(Clone)]
-pub(crate) struct CommandSender {
-    bell: std::sync::Arc<OwnedFd>,
-    asked: Sender<Asked>,
+pub(crate) struct CommandSender<B>(ErrandSender<Server<B>>);
+
+impl<B> Clone for CommandSender<B> {
+    fn clone(&self) -> CommandSender<B> {
+        CommandSender(self.0.clone())
+    }
 }
 
-/// Both ends.
-pub(crate) fn commands() -> io::Result<(CommandSender, Commands)> {
-    let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let (sender, receiver) = channel();
-    let ring = std::sync::Arc::new(bell.try_clone()?);
-    Ok((CommandSender { bell: ring, asked: sender }, Commands { bell, asked: receiver }))
-}
+impl<B: Managed> CommandSender<B> {
+    pub(crate) fn new(errands: ErrandSender<Server<B>>) -> CommandSender<B> {
+        CommandSender(errands)
+    }
 
-impl CommandSender {
     /// Has a command obeyed and returns its answer.
     pub(crate) fn ask(&self, command: Command) -> Answer {
         let (answer, unfinished) = channel();
-        let ended = || Answer::Refused { reason: "the server is ending".to_string() };
-        if self.asked.send(Asked { command, answer }).is_err() {
-            return ended();
-        }
-        // The counter of the bell overflows after 2^64 commands.
-        if let Err(error) = rustix::io::write(&*self.bell, &1u64.to_ne_bytes()) {
-            return Answer::Refused { reason: error.to_string() };
-        }
-        unfinished.recv().map_or_else(|_| ended(), |finish| finish())
-    }
-}
-
-impl Commands {
-    /// Lets the bell be rung again. A command is waiting whenever it has been.
-    pub(crate) fn quiet_bell(&self) -> io::Result<()> {
-        match rustix::io::read(&self.bell, &mut [0u8; 8]) {
-            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Obeys what is waiting. Costs nearly nothing when nothing is.
-    pub(crate) fn obey_waiting(&self, service: &mut Service) {
-        for Asked { command, answer } in self.asked.try_iter() {
+        let errand = move |server: &mut Server<B>| {
             // A connection that is gone wants no answer.
-            let _ = answer.send(obey(service, &command));
+            let _ = answer.send(obey(server, &command));
+        };
+        if let Err(error) = self.0.send(errand) {
+            return refused(error.to_string());
         }
+        unfinished.recv().map_or_else(|_| refused("the server is ending"), |finish| finish())
     }
 }
 
-impl AsFd for Commands {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
-    }
+/// An answer that is finished.
+pub(crate) fn finished(answer: Answer) -> Unfinished {
+    Box::new(move || answer)
 }
 
-fn obey(service: &mut Service, command: &Command) -> Unfinished {
-    let finished = |answer: Answer| -> Unfinished { Box::new(move || answer) };
-    match command {
-        Command::Ping => finished(Answer::Done),
-        Command::Stat => finished(Answer::Stat(stat(service))),
-        Command::Latency => latency(service),
-        Command::Timing => timing(service),
-        Command::SetTiming(mode) => {
-            service.set_mode(*mode);
-            finished(Answer::Done)
-        }
-        Command::Compensate(compensation) => {
-            service.engine.path.compensate(*compensation);
-            finished(Answer::Done)
-        }
-        Command::Probe { latency_ns } => {
-            service.engine.set_probe(Some(Nanos(*latency_ns)));
-            finished(Answer::Done)
-        }
-        Command::EndProbe => {
-            service.engine.set_probe(None);
-            finished(Answer::Done)
-        }
-        Command::SetPace(pace) => finished(set_pace(service, *pace)),
-        Command::PowerCut => finished(power_cut(service)),
-        Command::PowerOn => {
-            service.engine.power_on(service.clock.now());
-            info!("power on");
-            finished(Answer::Done)
-        }
-        Command::AddVolume(volume) => finished(add_volume(service, volume)),
-        Command::RemoveVolume { name } => finished(remove_volume(service, name)),
-        Command::SetCondition { device, condition } => {
-            finished(set_condition(service, device, *condition))
-        }
-        Command::Inject(fault) => finished(inject(service, fault)),
-        Command::ChangePolicy { volume, policy } => {
-            let now = service.clock.now();
-            let policy = Policy::from(*policy);
-            finished(of_cluster(service, "change", |plane| {
-                changes::set_policy(plane, now, volume.as_deref(), policy)
-            }))
-        }
-        Command::AddGroup { host, group } => {
-            let now = service.clock.now();
-            finished(of_cluster(service, "change", |plane| {
-                changes::add_group(plane, now, host, &group.to_spec())
-            }))
-        }
-        Command::AddDevice { group, profile } => {
-            let now = service.clock.now();
-            let profile = profile.to_profile();
-            finished(of_cluster(service, "change", |plane| {
-                changes::add_device(plane, now, group, &profile)
-            }))
-        }
-        Command::Notices => finished(notices(service)),
-        Command::ClusterSeries => {
-            let plane = service.engine.cluster.as_mut();
-            let series = plane.map_or_else(Vec::new, ClusterPlane::series);
-            Box::new(move || Answer::Series(series.iter().map(SeriesEntry::of).collect()))
-        }
-        Command::ClusterLatency => cluster_latency(service),
-        Command::ClusterParts => {
-            let parts = service.engine.cluster.as_ref().map(ClusterPlane::parts);
-            finished(Answer::ClusterParts(parts.unwrap_or_default()))
-        }
-        Command::End => {
-            service.is_ending = true;
-            finished(Answer::Done)
-        }
-    }
-}
-
-fn refused(reason: impl Into<String>) -> Answer {
+pub(crate) fn refused(reason: impl Into<String>) -> Answer {
     Answer::Refused { reason: reason.into() }
 }
 
-fn stat(service: &mut Service) -> Stat {
-    let now = service.clock.now();
-    let volumes = service.present().map(|(number, exported)| VolumeStat {
-        name: exported.name.clone(),
-        number,
-        operations: service.engine.statistics.volumes[number].operations,
-        errors: service.engine.statistics.volumes[number].errors,
-        in_flight: service.engine.in_flight(number),
-        volatile_bytes: exported.data.as_ref().map_or(0, VolumeData::volatile_bytes),
-        nbd_clients: service.nbd.clients_of(number),
-    });
-    let volumes = volumes.collect();
-    let buffers = service.engine.buffers(now);
-    let mut plane = service.engine.cluster.as_mut();
-    let storage_errors = plane.as_mut().map_or(0, |plane| plane.storage_errors());
-    let cluster =
-        plane.map_or_else(Vec::new, |plane| plane.performance(now).iter().map(value).collect());
-    let engine = &service.engine;
-    let devices = engine.devices().iter().zip(buffers).enumerate();
-    let devices =
-        devices.map(|(number, (device, (buffer_fill_bytes, drained_bytes)))| DeviceStat {
-            name: device.name.clone(),
-            condition: engine.condition(number).into(),
-            free_bytes: engine.free_bytes(number),
-            buffer_fill_bytes,
-            drained_bytes,
-            copies: engine.copies(number).iter().map(copy_stat).collect(),
-        });
-    Stat {
-        volumes,
-        // The one device below a cluster is none.
-        devices: if engine.cluster.is_some() { Vec::new() } else { devices.collect() },
-        link: engine.link_use().map(|used| LinkStat {
-            read_busy_ns: used.read_busy.0,
-            write_busy_ns: used.write_busy.0,
-        }),
-        delayed: engine.statistics.delayed.total,
-        host_limited: engine.statistics.host_limited.total,
-        lateness_ns: engine.statistics.lateness_ns,
-        expected: engine.statistics.expected_by_direction,
-        errors: engine.statistics.errors + storage_errors,
-        realtime: service.precedence.is_granted(),
-        nbd_address: service.nbd.address(),
-        cpu_ns: cpu_ns(),
-        cluster,
+/// Done, or why not.
+pub(crate) fn outcome(outcome: Result<(), String>) -> Unfinished {
+    finished(outcome.map_or_else(refused, |()| Answer::Done))
+}
+
+fn obey<B: Managed>(server: &mut Server<B>, command: &Command) -> Unfinished {
+    let now = server.now();
+    match command {
+        Command::Ping => finished(Answer::Done),
+        Command::Stat => finished(Answer::Stat(stat(server))),
+        Command::Latency => latency(server),
+        Command::Timing => timing(server),
+        Command::SetTiming(mode) => {
+            server.back_end.set_mode(*mode);
+            server.follow_timing();
+            finished(Answer::Done)
+        }
+        Command::Compensate(compensation) => {
+            server.compensate(*compensation);
+            finished(Answer::Done)
+        }
+        Command::Probe { latency_ns } => {
+            server.set_probe(Some(Nanos(*latency_ns)));
+            finished(Answer::Done)
+        }
+        Command::EndProbe => {
+            server.set_probe(None);
+            finished(Answer::Done)
+        }
+        Command::SetPace(pace) => outcome(set_pace(server, *pace)),
+        Command::PowerCut => finished(power_cut(server)),
+        Command::PowerOn => {
+            server.back_end.power_on(now);
+            info!("power on");
+            finished(Answer::Done)
+        }
+        Command::AddVolume(volume) => finished(add_volume(server, volume)),
+        Command::RemoveVolume { name } => finished(remove_volume(server, name)),
+        Command::SetCondition { .. }
+        | Command::Inject(_)
+        | Command::ChangePolicy { .. }
+        | Command::AddGroup { .. }
+        | Command::AddDevice { .. }
+        | Command::Notices
+        | Command::ClusterSeries
+        | Command::ClusterLatency
+        | Command::ClusterParts => server.back_end.obey(now, command),
+        Command::End => {
+            server.end();
+            finished(Answer::Done)
+        }
     }
 }
 
-fn copy_stat(copy: &CopyState) -> CopyStat {
-    CopyStat { condition: copy.condition.into(), missed_bytes: copy.missed.0 }
-}
-
-/// JSON knows no NaN.
-fn value(value: &f64) -> Option<f64> {
-    (!value.is_nan()).then_some(*value)
+fn stat<B: Managed>(server: &mut Server<B>) -> Stat {
+    let now = server.now();
+    let of_back_end = server.back_end.stat(now);
+    let statistics = &server.statistics;
+    let volumes = server.present().map(|(number, volume)| VolumeStat {
+        name: volume.name.clone(),
+        number,
+        operations: statistics.volumes[number].operations.each_ref().map(OperationStat::of),
+        errors: statistics.volumes[number].errors,
+        in_flight: server.back_end.in_flight(number),
+        volatile_bytes: server.back_end.volatile_bytes(number),
+        nbd_clients: server.nbd_clients_of(number),
+    });
+    Stat {
+        volumes: volumes.collect(),
+        delayed: statistics.delayed.total,
+        host_limited: statistics.host_limited.total,
+        lateness_ns: statistics.lateness_ns,
+        expected: statistics.expected_by_direction,
+        realtime: server.is_prioritised(),
+        nbd_address: server.nbd_address(),
+        cpu_ns: cpu_ns(),
+        ..of_back_end
+    }
 }
 
 /// CPU time of the whole process.
@@ -240,25 +187,14 @@ fn cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn add_volume(service: &mut Service, volume: &VolumeConfig) -> Answer {
-    if service.present().any(|(_, present)| present.name == volume.name) {
+fn add_volume<B: Managed>(server: &mut Server<B>, volume: &VolumeConfig) -> Answer {
+    if server.present().any(|(_, present)| present.name == volume.name) {
         return refused(format!("there is a volume `{}` already", volume.name));
     }
-    if service.engine.cluster.is_none() {
-        let Some(device) = service.engine.devices().get(volume.device) else {
-            return refused(format!("there is no device {}", volume.device));
-        };
-        let free_bytes = service.engine.free_bytes(volume.device);
-        if volume.capacity_bytes > free_bytes {
-            return refused(format!(
-                "the volume needs {}, but only {} of device `{}` are free",
-                Bytes(volume.capacity_bytes),
-                Bytes(free_bytes),
-                device.name,
-            ));
-        }
+    if let Err(reason) = server.back_end.check_room(volume) {
+        return refused(reason);
     }
-    match service.add_volume(volume) {
+    match place(server, volume) {
         Ok(number) => {
             info!(name = volume.name, number, "volume added");
             Answer::Added { number }
@@ -267,37 +203,23 @@ fn add_volume(service: &mut Service, volume: &VolumeConfig) -> Answer {
     }
 }
 
-fn inject(service: &mut Service, fault: &ClusterFault) -> Answer {
-    let now = service.clock.now();
-    of_cluster(service, "break", |plane| faults::inject(plane, now, fault))
+/// Has a volume served, and returns its number.
+pub(crate) fn place<B: Managed>(
+    server: &mut Server<B>,
+    volume: &VolumeConfig,
+) -> Result<usize, String> {
+    let now = server.now();
+    let number = server.back_end.place(now, volume)?;
+    let (name, capacity_bytes) = (volume.name.clone(), volume.capacity_bytes);
+    server.add_volume(number, Volume { name, capacity_bytes });
+    Ok(number)
 }
 
-/// Does something to the cluster, if there is one.
-fn of_cluster(
-    service: &mut Service,
-    verb: &str,
-    act: impl FnOnce(&mut ClusterPlane<Reply>) -> Result<(), String>,
-) -> Answer {
-    let Some(plane) = &mut service.engine.cluster else {
-        return refused(format!("there is no cluster, so nothing of it can {verb}"));
-    };
-    match act(plane) {
-        Ok(()) => Answer::Done,
-        Err(reason) => refused(reason),
-    }
-}
-
-fn notices(service: &mut Service) -> Answer {
-    let now = service.clock.now();
-    let plane = service.engine.cluster.as_mut();
-    Answer::Notices(plane.map_or_else(Vec::new, |plane| plane.journal.take(now)))
-}
-
-fn remove_volume(service: &mut Service, name: &str) -> Answer {
-    let Some((number, _)) = service.present().find(|(_, volume)| volume.name == name) else {
+fn remove_volume<B: Managed>(server: &mut Server<B>, name: &str) -> Answer {
+    let Some((number, _)) = server.present().find(|(_, volume)| volume.name == name) else {
         return refused(format!("there is no volume `{name}`"));
     };
-    match service.remove_volume(number) {
+    match server.remove_volume(number) {
         Some(_) => {
             info!(name, "volume removed");
             Answer::Done
@@ -306,70 +228,30 @@ fn remove_volume(service: &mut Service, name: &str) -> Answer {
     }
 }
 
-fn set_condition(service: &mut Service, device: &str, condition: Condition) -> Answer {
-    let condition = DeviceCondition::from(condition);
-    if let Some(problem) = condition.problem() {
-        return refused(problem);
-    }
-    let devices = service.engine.devices();
-    let Some((number, copy)) = find_device(devices, device) else {
-        let known: Vec<String> =
-            devices.iter().flat_map(|device| device_names(&device.name, &device.profile)).collect();
-        return refused(format!("there is no device `{device}`; there are {}", known.join(", ")));
-    };
-    service.engine.set_condition(service.clock.now(), number, copy, condition);
-    info!(device, ?condition, "condition set");
-    Answer::Done
-}
-
-/// A device, or a copy of a mirrored one, by its name.
-fn find_device(devices: &[StoreDevice], name: &str) -> Option<(usize, Option<usize>)> {
-    devices.iter().enumerate().find_map(|(number, device)| {
-        let names = device_names(&device.name, &device.profile);
-        // The device itself comes first.
-        let position = names.iter().position(|known| known == name)?;
-        Some((number, position.checked_sub(1)))
-    })
-}
-
-fn set_pace(service: &mut Service, pace: Pace) -> Answer {
+fn set_pace<B: Managed>(server: &mut Server<B>, pace: Pace) -> Result<(), String> {
     let factor = |name: &str, value: f64| {
         ServiceFactor::new(value).ok_or_else(|| {
             let (low, high) = (ServiceFactor::RANGE.start(), ServiceFactor::RANGE.end());
             format!("the factor of `{name}` is {value}, but must lie between {low} and {high}")
         })
     };
-    let factors = || {
-        let log = factor("log", pace.log)?;
-        let (read, data_write) =
-            (factor("read", pace.read)?, factor("data-write", pace.data_write)?);
-        Ok((ServiceFactors { log, read, data_write }, factor("network", pace.network)?))
-    };
-    let (factors, network) = match factors() {
-        Ok(factors) => factors,
-        Err(problem) => return Answer::Refused { reason: problem },
-    };
-    let now = service.clock.now();
-    match &mut service.engine.cluster {
-        Some(plane) => plane.set_network_factor(now, network),
-        None if network != ServiceFactor::ONE => {
-            return refused("there is no cluster, so there is no network that could be slower");
-        }
-        None => {}
-    }
-    let names: Vec<&str> = service.present().map(|(_, volume)| &*volume.name).collect();
+    let log = factor("log", pace.log)?;
+    let (read, data_write) = (factor("read", pace.read)?, factor("data-write", pace.data_write)?);
+    let factors = ServiceFactors { log, read, data_write };
+    let network = factor("network", pace.network)?;
+    let names: Vec<&str> = server.present().map(|(_, volume)| &*volume.name).collect();
     // By number; the place of a removed volume stays empty.
-    let factors = service.volumes.iter().map(|volume| {
+    let factors = server.volumes().iter().map(|volume| {
         volume.as_ref().map_or([ServiceFactor::ONE; 4], |it| factors.of_volume(&it.name, &names))
     });
-    let factors = factors.collect();
-    service.engine.set_factors(now, factors);
+    let (now, factors) = (server.now(), factors.collect());
+    server.back_end.set_pace(now, factors, network)?;
     info!(?pace, "pace set");
-    Answer::Done
+    Ok(())
 }
 
-fn latency(service: &mut Service) -> Unfinished {
-    let taken = service.engine.statistics.take_latency();
+fn latency<B: Managed>(server: &mut Server<B>) -> Unfinished {
+    let taken = server.statistics.take_latency();
     Box::new(move || {
         let entry = |(volume, operation, histogram)| LatencyEntry {
             volume,
@@ -380,23 +262,9 @@ fn latency(service: &mut Service) -> Unfinished {
     })
 }
 
-fn cluster_latency(service: &mut Service) -> Unfinished {
-    let plane = service.engine.cluster.as_mut();
-    let taken = plane.map_or_else(Vec::new, |plane| plane.cluster.take_latencies());
-    Box::new(move || {
-        let entry =
-            |(of, operation, histogram): (String, Operation, Histogram)| ClusterLatencyEntry {
-                name: format!("{of}.{}", operation.as_str()),
-                histogram: EncodedHistogram::encode(&histogram),
-            };
-        Answer::ClusterLatency(taken.into_iter().map(entry).collect())
-    })
-}
-
-fn timing(service: &mut Service) -> Unfinished {
-    let engine = &mut service.engine;
-    let compensation = engine.path.compensation();
-    let statistics = &mut engine.statistics;
+fn timing<B: Managed>(server: &mut Server<B>) -> Unfinished {
+    let compensation = server.path().compensation();
+    let statistics = &mut server.statistics;
     let (lateness, modelled) = (take(&mut statistics.lateness), take(&mut statistics.modelled));
     let (delayed, host_limited) = (statistics.delayed.take(), statistics.host_limited.take());
     let (modelled_ios, modelled_ns) =
@@ -414,21 +282,21 @@ fn timing(service: &mut Service) -> Unfinished {
     })
 }
 
-fn power_cut(service: &mut Service) -> Answer {
-    if !service.engine.is_powered() {
-        return Answer::Refused { reason: "the power is off already".to_string() };
+fn power_cut<B: Managed>(server: &mut Server<B>) -> Answer {
+    if !server.back_end.is_powered() {
+        return refused("the power is off already");
     }
-    if let Some(Err(refusal)) =
-        service.engine.cluster.as_mut().map(ClusterPlane::make_sure_of_memory)
-    {
-        return Answer::Refused { reason: refusal.to_string() };
+    let now = server.now();
+    match server.back_end.power_off(now) {
+        Ok(clients) => server.fail(clients),
+        Err(reason) => return refused(reason),
     }
-    match service.power_cut() {
+    match server.back_end.lose_volatile() {
         Ok(outcome) => {
             info!(?outcome, "power cut");
             let (kept, lost, torn) = (outcome.kept, outcome.lost, outcome.torn);
             Answer::PowerCut { kept, lost, torn }
         }
-        Err(error) => Answer::Refused { reason: format!("the backing files failed: {error}") },
+        Err(error) => refused(format!("the backing files failed: {error}")),
     }
 }

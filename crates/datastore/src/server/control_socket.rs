@@ -6,11 +6,11 @@ use std::thread;
 
 use tracing::warn;
 
-use super::commands::CommandSender;
+use super::commands::{CommandSender, Managed};
 use crate::control::{Answer, Command};
 
 /// Accepts connections for ever.
-pub(crate) fn listen(commands: &CommandSender, listener: &UnixListener) {
+pub(crate) fn listen<B: Managed>(commands: &CommandSender<B>, listener: &UnixListener) {
     for connection in listener.incoming() {
         let Ok(connection) = connection else { continue };
         let commands = commands.clone();
@@ -25,7 +25,7 @@ pub(crate) fn listen(commands: &CommandSender, listener: &UnixListener) {
     }
 }
 
-fn converse(commands: &CommandSender, connection: &UnixStream) -> io::Result<()> {
+fn converse<B: Managed>(commands: &CommandSender<B>, connection: &UnixStream) -> io::Result<()> {
     let mut writer = connection;
     for line in BufReader::new(connection).lines() {
         let command = serde_json::from_str::<Command>(&line?);

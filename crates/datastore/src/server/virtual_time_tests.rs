@@ -1,6 +1,6 @@
 //! The emulator in virtual time against the simulation: the same requests to the same cluster take the same time.
 //!
-//! The engine is driven as the server drives it, by a clock that jumps, behind a way that takes its time and is
+//! The back end is driven as the server drives it, by a clock that jumps, behind a way that takes its time and is
 //! compensated. What differs here would differ on every host, however quiet: the rules by which requests are given to the
 //! model and answers leave. What the host itself does to them is measured by `examples/cluster_fidelity.rs`, not here.
 
@@ -8,13 +8,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::path::Path;
 
+use super::cluster::back_end::ClusterBackEnd;
 use super::cluster::plane::ClusterPlane;
-use super::cluster::request::{InFlight, Payload};
-use super::engine::Engine;
 use crate::cluster_config::PolicyConfig;
 use crate::config::VolumeConfig;
-use crate::path_cost::PathCompensation;
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, Dilation, Nanos, RootSeed};
+use underlay_export::path_cost::PathCompensation;
+use underlay_export::{Asked, BackEnd, BlockRequest, Clock, Exchange, Force};
 use underlay_model::cluster::{
     ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy,
 };
@@ -43,7 +43,8 @@ const WORKLOADS: [(f64, u32); 5] = [(1.0, 8), (0.0, 1), (0.0, 8), (0.7, 1), (0.7
 
 /// The server with a cluster, as far as timing goes, and the way to it.
 struct Emulated {
-    engine: Engine<u32>,
+    back_end: ClusterBackEnd<u32>,
+    exchange: Exchange<u32>,
     /// There and back together, for reads and for everything else.
     ways: [Nanos; 2],
     coming: VecDeque<(Nanos, u32, Request)>,
@@ -53,40 +54,44 @@ struct Emulated {
 impl Emulated {
     fn new(spec: ClusterSpec, policy: Policy, ways: [Nanos; 2], directory: &Path) -> Emulated {
         let plane = ClusterPlane::open(spec, SEED, directory, None).expect("a valid cluster");
-        let mut engine = Engine::of_cluster(plane, SEED);
+        let mut back_end = ClusterBackEnd::new(plane);
+        let mut exchange = Exchange::new(Clock::start(Dilation::NONE));
         let [reads_ns, writes_ns] = ways.map(|way| way.0);
         let common_ns = u64::midpoint(reads_ns, writes_ns);
-        engine.path.compensate(PathCompensation { common_ns, reads_ns, writes_ns });
+        exchange.path.compensate(PathCompensation { common_ns, reads_ns, writes_ns });
         let volume = VolumeConfig {
             name: "volume-1".to_string(),
             capacity_bytes: VOLUME.0,
             device: 0,
-            backing_file: directory.join("nowhere"),
+            backing_file: std::path::PathBuf::new(),
             policy: Some(PolicyConfig::from(policy)),
         };
-        engine.add_cluster_volume(Nanos::ZERO, &volume).expect("room");
-        Emulated { engine, ways, coming: VecDeque::new(), leaving: BinaryHeap::new() }
+        back_end.add_volume(Nanos::ZERO, &volume).expect("room");
+        let (coming, leaving) = (VecDeque::new(), BinaryHeap::new());
+        Emulated { back_end, exchange, ways, coming, leaving }
     }
 
     /// One turn of the server: answers that are due, then what has arrived.
     fn turn(&mut self, now: Nanos) {
-        let mut due = Vec::new();
-        self.engine.take_due(now, &mut due);
-        for answer in due {
+        self.back_end.take_due(now, &mut self.exchange);
+        for answer in std::mem::take(&mut self.exchange.answers) {
             assert!(!answer.failed);
-            let operation = answer.answered.expect("no probes are sent").operation;
-            let back = self.ways[usize::from(operation != Operation::Read)] - self.there();
-            self.leaving.push(Reverse((now + back, answer.reply)));
+            let there = Nanos(self.ways[0].0 / 2);
+            let back = self.ways[usize::from(answer.operation != Operation::Read)] - there;
+            let slot = answer.client.expect("no discards are sent");
+            self.leaving.push(Reverse((now + back, slot)));
+            self.exchange.buffers.give(answer.buffer);
         }
         while let Some((arrived, slot, request)) = self.coming.pop_front_if(|(at, ..)| *at <= now) {
-            let length = request.length_bytes as usize;
-            let payload = match request.operation {
-                Operation::Read => Payload::Read(vec![0; length]),
-                _ => Payload::Write(vec![1; length], 0..length),
+            let data = vec![1; request.length_bytes as usize];
+            let offset = request.offset_bytes;
+            let asked = match request.operation {
+                Operation::Read => Asked::Read { offset, length: request.length_bytes },
+                _ => Asked::Write { offset, data: &data, force: Force::Nothing },
             };
-            let in_flight =
-                InFlight { reply: slot, volume: 0, bytes: request.length_bytes, arrived };
-            assert!(self.engine.carry(in_flight, &request, payload, false).is_none());
+            let request = BlockRequest { client: slot, volume: 0, arrived, asked };
+            self.back_end.submit(request, &mut self.exchange).expect("it has power");
+            assert!(self.exchange.answers.is_empty(), "answered when it is due");
         }
     }
 
@@ -97,7 +102,7 @@ impl Emulated {
 
     fn next_turn(&self) -> Option<Nanos> {
         let coming = self.coming.front().map(|(at, ..)| *at);
-        [coming, self.engine.next_answer()].into_iter().flatten().min()
+        [coming, self.back_end.next_answer(&self.exchange.path)].into_iter().flatten().min()
     }
 }
 

@@ -25,8 +25,8 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 const ATTEMPTS_PER_BIT: u32 = 64;
 
 /// Flips bits of one member of a volume, each in a block of its own.
-pub(crate) fn rot_volume<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn rot_volume<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     volume: &str,
     bits: u32,
@@ -69,8 +69,8 @@ pub(crate) fn rot_volume<R>(
 }
 
 /// Has the next write to each component of one member of a volume torn.
-pub(crate) fn tear_volume<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn tear_volume<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     volume: &str,
     keep_bytes: u32,
@@ -84,8 +84,8 @@ pub(crate) fn tear_volume<R>(
 }
 
 /// Gives a volume, or all of them, another policy. Stops at the first that cannot have it.
-pub(crate) fn set_policy<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn set_policy<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     volume: Option<&str>,
     policy: Policy,
@@ -101,8 +101,8 @@ pub(crate) fn set_policy<R>(
 }
 
 /// Adds a disk group to a host.
-pub(crate) fn add_group<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn add_group<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     host: &str,
     group: &DiskGroupSpec,
@@ -121,8 +121,8 @@ pub(crate) fn add_group<R>(
 }
 
 /// Adds a capacity device to a disk group, `HOST/GROUP`.
-pub(crate) fn add_device<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn add_device<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     group: &str,
     profile: &DeviceProfile,
@@ -135,7 +135,7 @@ pub(crate) fn add_device<R>(
         .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
-fn find_volume<R>(plane: &ClusterPlane<R>, name: &str) -> Result<VolumeId, String> {
+fn find_volume<C>(plane: &ClusterPlane<C>, name: &str) -> Result<VolumeId, String> {
     plane.cluster.find_volume(name).ok_or_else(|| {
         let known = plane.cluster.volumes().filter_map(|id| plane.cluster.volume_status(id));
         let known: Vec<String> = known.map(|status| status.name).collect();
@@ -144,8 +144,8 @@ fn find_volume<R>(plane: &ClusterPlane<R>, name: &str) -> Result<VolumeId, Strin
 }
 
 /// The components in the same place of every set of a volume: one copy, or one member of a parity set.
-fn members<R>(
-    plane: &ClusterPlane<R>,
+fn members<C>(
+    plane: &ClusterPlane<C>,
     volume: &str,
     choose: impl FnOnce(u8) -> u8,
 ) -> Result<Vec<ComponentStatus>, String> {

@@ -229,8 +229,8 @@ impl ClockSkew {
 #[cfg(test)]
 mod tests {
     use super::{ClockSkew, News, STRIDE};
+    use crate::server::cluster::in_flight::InFlight;
     use crate::server::cluster::plane::ClusterPlane;
-    use crate::server::cluster::request::{InFlight, Payload};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
     use underlay_model::{DiskGroupSpec, Request, builtin};
@@ -343,10 +343,10 @@ mod tests {
         let policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
         plane.add_volume(Nanos::ZERO, "data", Bytes::from_mib(48).0, policy).unwrap();
         for part in 0..48 {
-            let in_flight = InFlight { reply: 0, volume: 0, bytes: MIB, arrived: Nanos::ZERO };
+            let in_flight = InFlight::new(0, 0, Nanos::ZERO, 0..MIB as usize);
             let request = Request::write(u64::from(part * MIB), MIB);
-            let payload = Payload::Write(vec![7; MIB as usize], 0..MIB as usize);
-            let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+            let buffer = vec![7; MIB as usize];
+            let id = plane.submit(&request, buffer, in_flight, Nanos::ZERO);
             assert!(plane.complete_now(id).is_some_and(|done| !done.failed));
         }
         let volume = plane.volume(0).unwrap();
@@ -374,9 +374,9 @@ mod tests {
         }
         let (mut answered, mut turns, mut longest) = (0, 0, 0);
         while !is_copied(&plane) {
-            let in_flight = InFlight { reply: 1, volume: 0, bytes: 4096, arrived: wall };
-            let payload = Payload::Read(vec![0; 4096]);
-            plane.submit(in_flight, &Request::read(0, 4096), payload, Nanos::ZERO);
+            let in_flight = InFlight::new(1, 0, wall, 0..4096);
+            let buffer = vec![0; 4096];
+            plane.submit(&Request::read(0, 4096), buffer, in_flight, Nanos::ZERO);
             let mut waited = 0;
             while finished.is_empty() {
                 wall += SECOND;
@@ -387,7 +387,7 @@ mod tests {
             longest = longest.max(waited);
             let done = finished.pop().expect("an answer");
             assert!(done.buffer.iter().all(|byte| *byte == 7));
-            let modelled = done.at - done.in_flight.arrived;
+            let modelled = done.deadline() - done.arrived;
             assert!(
                 modelled < Nanos::from_millis(100),
                 "the host's time is no device's: {modelled}"

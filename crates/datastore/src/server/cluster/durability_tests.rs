@@ -12,8 +12,8 @@ use underlay_model::cluster::{
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
 use super::crash_points;
+use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
-use super::request::{InFlight, Payload};
 use crate::server::cluster_under;
 use underlay_core::Durability;
 
@@ -46,10 +46,10 @@ fn spec_of(hosts: usize, is_protected: impl Fn(usize) -> bool) -> ClusterSpec {
     }
 }
 
-fn request(plane: &mut ClusterPlane<()>, request: &Request, payload: Payload) -> Vec<u8> {
+fn request(plane: &mut ClusterPlane<()>, request: &Request, buffer: Vec<u8>) -> Vec<u8> {
     let arrived = Nanos::ZERO;
-    let in_flight = InFlight { reply: (), volume: 0, bytes: request.length_bytes, arrived };
-    let id = plane.submit(in_flight, request, payload, Nanos::ZERO);
+    let in_flight = InFlight::new((), 0, arrived, 0..request.length_bytes as usize);
+    let id = plane.submit(request, buffer, in_flight, Nanos::ZERO);
     let done = plane.complete_now(id).expect("nothing keeps it");
     assert!(!done.failed, "{request:?}");
     done.buffer
@@ -64,7 +64,7 @@ fn write(plane: &mut ClusterPlane<()>, blocks: std::ops::Range<u64>) {
     for block in blocks {
         let bytes = vec![block as u8 + 1; BLOCK];
         let write = Request::write(offset(block), BLOCK as u32);
-        request(plane, &write, Payload::Write(bytes, 0..BLOCK));
+        request(plane, &write, bytes);
     }
 }
 
@@ -75,7 +75,7 @@ fn lost(protected: bool, durability: Durability) -> (usize, usize, bool) {
     let mut plane = ClusterPlane::open(spec, RootSeed(7), directory.path(), None).unwrap();
     plane.add_volume(Nanos::ZERO, "data", 256 << 20, Policy::DEFAULT).unwrap();
     write(&mut plane, 0..BLOCKS);
-    request(&mut plane, &Request::flush(), Payload::Nothing);
+    request(&mut plane, &Request::flush(), Vec::new());
     write(&mut plane, BLOCKS..2 * BLOCKS);
     plane.power_off(Nanos::ZERO);
     plane.power_on(Nanos::ZERO);
@@ -86,7 +86,7 @@ fn lost(protected: bool, durability: Durability) -> (usize, usize, bool) {
     let mut wrong = |blocks: std::ops::Range<u64>| {
         let differs = |block: &u64| {
             let read = Request::read(offset(*block), BLOCK as u32);
-            let bytes = request(&mut plane, &read, Payload::Read(vec![0; BLOCK]));
+            let bytes = request(&mut plane, &read, vec![0; BLOCK]);
             bytes.iter().any(|byte| *byte != *block as u8 + 1)
         };
         blocks.filter(differs).count()
@@ -159,7 +159,7 @@ impl Degraded {
         for first in (0..blocks).step_by(16) {
             degraded.store(first, 16.min(blocks - first), FLUSHED);
         }
-        request(&mut degraded.plane, &Request::flush(), Payload::Nothing);
+        request(&mut degraded.plane, &Request::flush(), Vec::new());
         degraded.inject(Fault::HostLost { host: away });
         degraded.pass(Nanos::from_secs(1));
         degraded
@@ -167,9 +167,8 @@ impl Degraded {
 
     fn store(&mut self, first: u64, count: u64, value: u8) {
         let bytes = vec![value; count as usize * BLOCK];
-        let (write, whole) =
-            (Request::write(first * BLOCK as u64, bytes.len() as u32), 0..bytes.len());
-        request(&mut self.plane, &write, Payload::Write(bytes, whole));
+        let write = Request::write(first * BLOCK as u64, bytes.len() as u32);
+        request(&mut self.plane, &write, bytes);
     }
 
     fn rewrite(&mut self, count: usize, seed: u64) {
@@ -215,10 +214,9 @@ impl Degraded {
         let mut bad = 0;
         for block in 0..self.blocks {
             let read = Request::read(block * BLOCK as u64, BLOCK as u32);
-            let in_flight =
-                InFlight { reply: (), volume: 0, bytes: BLOCK as u32, arrived: self.now };
-            let payload = Payload::Read(vec![0; BLOCK]);
-            let id = self.plane.submit(in_flight, &read, payload, Nanos::ZERO);
+            let in_flight = InFlight::new((), 0, self.now, 0..BLOCK);
+            let buffer = vec![0; BLOCK];
+            let id = self.plane.submit(&read, buffer, in_flight, Nanos::ZERO);
             let done = self.plane.complete_now(id).expect("nothing keeps it");
             let is_good = |sector: &[u8]| {
                 let first = sector[0];

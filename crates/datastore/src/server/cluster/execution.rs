@@ -2,12 +2,13 @@
 
 use crate::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_core::Nanos;
+use underlay_export::{Answer, Modelled};
 use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, SetKind, VolumeFinished};
 use underlay_model::{Operation, RequestId};
 
 use super::clock_skew::News;
+use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
-use super::request::{Finished, Pending};
 
 /// Names the reads that fill in what surrounds a small write; no request has that name.
 const FILLING: RequestId = RequestId(u64::MAX);
@@ -15,7 +16,7 @@ const FILLING: RequestId = RequestId(u64::MAX);
 /// How long after it was told that this host's storage refuses writes it is told again.
 const TOLD_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
 
-impl<R> ClusterPlane<R> {
+impl<C> ClusterPlane<C> {
     /// Lets the cluster's time pass up to `at`, and carries out what happened.
     pub(super) fn pass(&mut self, at: Nanos) {
         if at > self.now {
@@ -136,7 +137,7 @@ impl<R> ClusterPlane<R> {
     /// Completes the first and the last block of a small write with what is there now. Returns whether that can be read.
     fn fill_in(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) -> bool {
         let Some(pending) = self.pending_of(request) else { return true };
-        let given = pending.given.clone();
+        let given = pending.wanted.clone();
         let part = buffer_offset as usize..(buffer_offset + piece.length_bytes) as usize;
         let head = (!given.start.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.start));
         let tail = (!given.end.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.end));
@@ -167,7 +168,7 @@ impl<R> ClusterPlane<R> {
         }
     }
 
-    fn pending_of(&mut self, id: RequestId) -> Option<&mut Pending<R>> {
+    fn pending_of(&mut self, id: RequestId) -> Option<&mut InFlight<C>> {
         let key = id.0 & u64::from(u32::MAX);
         self.pending.get_mut(key).filter(|pending| pending.id == id)
     }
@@ -178,9 +179,7 @@ impl<R> ClusterPlane<R> {
             return;
         }
         let key = done.request.0 & u64::from(u32::MAX);
-        let Some(Pending { in_flight, behind, refused, .. }) = self.pending.remove(key) else {
-            return;
-        };
+        let Some(in_flight) = self.pending.remove(key) else { return };
         let (buffer, unreadable) = match delivered {
             Some(Delivered::Bytes(bytes)) => (bytes, false),
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
@@ -191,15 +190,24 @@ impl<R> ClusterPlane<R> {
         }
         // A write that is not answered well may have happened; one that is must not be forgotten.
         let forgotten = done.operation != Operation::Read && self.forgets();
-        self.finished.push(Finished {
-            id: done.request,
-            at: self.skew.deadline(done.at, behind).max(in_flight.arrived),
+        let bytes = in_flight.bytes();
+        let InFlight { client, volume, arrived, wanted, behind, refused, .. } = in_flight;
+        // Whether it is held back is seen when it leaves.
+        let deadline = self.skew.deadline(done.at, behind).max(arrived);
+        let modelled = Modelled { deadline, queue: done.queue, delayed: false };
+        let answer = Answer {
+            client: Some(client),
+            volume,
             operation: done.operation,
-            queue: done.queue,
+            bytes,
+            arrived,
+            modelled: Some(modelled),
+            early: Nanos::ZERO,
             failed: unreadable || forgotten || refused || done.outcome != Outcome::Ok,
             buffer,
-            in_flight,
-        });
+            wanted,
+        };
+        self.finished.push((done.request, answer));
     }
 }
 
@@ -209,8 +217,8 @@ fn block_of(at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use crate::server::cluster::in_flight::InFlight;
     use crate::server::cluster::plane::ClusterPlane;
-    use crate::server::cluster::request::{InFlight, Payload};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::cluster::{
         ClusterSettings, ClusterSpec, DataCommand, HostSpec, NetworkSpec, Policy,
@@ -242,23 +250,25 @@ mod tests {
     }
 
     /// What is read, or how a write ended; none = with an I/O error.
-    fn ask(plane: &mut ClusterPlane<u32>, payload: Payload) -> Option<Vec<u8>> {
-        let in_flight = InFlight { reply: 0, volume: 0, bytes: BLOCK, arrived: Nanos::ZERO };
-        let request = match payload {
-            Payload::Write(..) => Request::write(0, BLOCK),
-            _ => Request::read(0, BLOCK),
-        };
-        let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+    fn ask(
+        plane: &mut ClusterPlane<u32>,
+        request: &Request,
+        value: u8,
+        bytes: usize,
+    ) -> Option<Vec<u8>> {
+        let in_flight = InFlight::new(0, 0, Nanos::ZERO, 0..bytes);
+        let buffer = vec![value; BLOCK as usize];
+        let id = plane.submit(request, buffer, in_flight, Nanos::ZERO);
         let done = plane.complete_now(id).expect("nothing keeps it");
         (!done.failed).then_some(done.buffer)
     }
 
     fn write(plane: &mut ClusterPlane<u32>, value: u8, bytes: usize) -> Option<Vec<u8>> {
-        ask(plane, Payload::Write(vec![value; BLOCK as usize], 0..bytes))
+        ask(plane, &Request::write(0, BLOCK), value, bytes)
     }
 
     fn read(plane: &mut ClusterPlane<u32>) -> Option<Vec<u8>> {
-        ask(plane, Payload::Read(vec![0; BLOCK as usize]))
+        ask(plane, &Request::read(0, BLOCK), 0, BLOCK as usize)
     }
 
     #[test]

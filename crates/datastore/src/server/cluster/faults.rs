@@ -35,8 +35,8 @@ pub(super) fn destroys_bytes(fault: &Fault) -> bool {
 }
 
 /// Lets a fault, or a repair, happen.
-pub(crate) fn inject<R>(
-    plane: &mut ClusterPlane<R>,
+pub(crate) fn inject<C>(
+    plane: &mut ClusterPlane<C>,
     now: Nanos,
     fault: &ClusterFault,
 ) -> Result<(), String> {

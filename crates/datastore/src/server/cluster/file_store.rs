@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
+use crate::server::sparse::next_data;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 
-use super::fingerprint_file::next_data;
 use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
 
 /// A component and where it lies.

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::data_plane::BLOCK_BYTES;
 use crate::reduction::{PRINT_RECORD_BYTES, PrintRecord, PrintStore};
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
-use rustix::io::Errno;
+use crate::server::sparse::next_data;
+use rustix::fs::{FallocateFlags, fallocate};
 
 const RECORD: u64 = PRINT_RECORD_BYTES as u64;
 
@@ -62,15 +62,6 @@ impl PrintStore for FingerprintFile {
 
     fn next_used(&mut self, from: u64) -> io::Result<Option<u64>> {
         next_data(&self.file, from * RECORD).map(|at| at.map(|at| at / RECORD))
-    }
-}
-
-/// The first byte from `from` on that is not in a hole.
-pub(crate) fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
-    match seek(file, SeekFrom::Data(from)) {
-        Ok(at) => Ok(Some(at)),
-        Err(Errno::NXIO) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

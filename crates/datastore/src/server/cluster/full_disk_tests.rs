@@ -6,9 +6,9 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_model::Request;
 use underlay_model::cluster::{Fault, HostId, Policy};
 
+use super::in_flight::InFlight;
 use super::kill_tests::{BLOCK, spec};
 use super::plane::ClusterPlane;
-use super::request::{InFlight, Payload};
 use super::test_directory::SmallDisk;
 
 const LENGTH: usize = 64 * BLOCK as usize;
@@ -24,12 +24,12 @@ fn open(components: &Path, memory: &Path) -> ClusterPlane<()> {
 /// What is read, or how a write ended; none = with an I/O error.
 fn ask(plane: &mut ClusterPlane<()>, now: Nanos, write: Option<u8>) -> Option<Vec<u8>> {
     let bytes = LENGTH as u32;
-    let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: now };
-    let (request, payload) = match write {
-        Some(value) => (Request::write(0, bytes), Payload::Write(vec![value; LENGTH], 0..LENGTH)),
-        None => (Request::read(0, bytes), Payload::Read(vec![0; LENGTH])),
+    let in_flight = InFlight::new((), 0, now, 0..LENGTH);
+    let (request, buffer) = match write {
+        Some(value) => (Request::write(0, bytes), vec![value; LENGTH]),
+        None => (Request::read(0, bytes), vec![0; LENGTH]),
     };
-    let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+    let id = plane.submit(&request, buffer, in_flight, Nanos::ZERO);
     let done = plane.complete_now(id).expect("nothing keeps it");
     (!done.failed).then_some(done.buffer)
 }

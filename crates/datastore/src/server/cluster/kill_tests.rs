@@ -15,8 +15,8 @@ use underlay_model::{DiskGroupSpec, Request, builtin};
 
 use super::crash_points;
 use super::faults::FaultRefusal;
+use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
-use super::request::{InFlight, Payload};
 use super::test_directory::in_memory;
 
 pub(super) const BLOCK: u64 = 4096;
@@ -103,10 +103,10 @@ impl Lives {
         self.plane.killed_after == Some(0) || crash_points::is_over()
     }
 
-    fn carry(&mut self, request: &Request, payload: Payload) -> Option<(bool, Vec<u8>)> {
+    fn carry(&mut self, request: &Request, buffer: Vec<u8>) -> Option<(bool, Vec<u8>)> {
         let bytes = request.length_bytes;
-        let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: self.now };
-        let id = self.plane.submit(in_flight, request, payload, Nanos::ZERO);
+        let in_flight = InFlight::new((), 0, self.now, 0..bytes as usize);
+        let id = self.plane.submit(request, buffer, in_flight, Nanos::ZERO);
         let done = self.plane.complete_now(id).filter(|_| !self.is_killed())?;
         Some((!done.failed, done.buffer))
     }
@@ -119,8 +119,7 @@ impl Lives {
         self.blocks[range.clone()].iter_mut().for_each(|block| block.on_its_way = value);
         let bytes = vec![value; count * BLOCK as usize];
         let request = Request::write(first as u64 * BLOCK, bytes.len() as u32);
-        let whole = 0..bytes.len();
-        if let Some((ok, _)) = self.carry(&request, Payload::Write(bytes, whole)) {
+        if let Some((ok, _)) = self.carry(&request, bytes) {
             assert!(ok, "a write within the promise failed");
             self.blocks[range].iter_mut().for_each(|block| block.acknowledged = value);
         }
@@ -203,7 +202,7 @@ impl Lives {
     fn check(&mut self, when: &str) {
         let length = VOLUME_BLOCKS * BLOCK as usize;
         let request = Request::read(0, length as u32);
-        let (ok, bytes) = self.carry(&request, Payload::Read(vec![0; length])).expect("it ends");
+        let (ok, bytes) = self.carry(&request, vec![0; length]).expect("it ends");
         assert!(ok, "{when}: a read fails");
         for (number, allowed) in self.blocks.iter_mut().enumerate() {
             let block = &bytes[number * BLOCK as usize..][..BLOCK as usize];

@@ -1,40 +1,44 @@
 //! A hyper-converged cluster under the server: the model by the wall clock, its data commands on real files.
 //!
-//! In reading order: where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`request`]), the plane that drives model and
+//! In reading order: where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`in_flight`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
 //! [`recovery`]) or left half done ([`write_intent_log`]) or unmarked ([`lost_range_log`]), what happened for the time line ([`journal`]), deduplication and compression of the
-//! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), what it is made of at present ([`parts`]), and what the service does with a request to a
-//! volume of the cluster ([`in_flight`]).
+//! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), what it is made of at present ([`parts`]), and what all
+//! that is to an export ([`back_end`], held back by [`prolonged`]) and to the control socket ([`commands`]).
+//!
+//! A request enters and leaves by [`back_end`], once each.
 
-pub(crate) mod changes;
+pub(crate) mod back_end;
+#[cfg(test)]
+mod back_end_tests;
+mod changes;
 mod clock_skew;
+mod commands;
 #[cfg(test)]
 mod crash_points;
 #[cfg(test)]
 mod durability_tests;
 mod execution;
-pub(crate) mod faults;
+mod faults;
 pub(crate) mod file_store;
 mod fingerprint_file;
 #[cfg(test)]
 mod full_disk_tests;
-pub(crate) mod in_flight;
+mod in_flight;
 pub(crate) mod journal;
 #[cfg(test)]
 mod kill_tests;
 mod lost_range_log;
+mod mapping;
 pub(crate) mod memory;
 mod parts;
 pub(crate) mod plane;
-pub(crate) mod prolonged;
+mod prolonged;
 mod recovery;
 mod reduction;
 #[cfg(test)]
 mod reduction_tests;
-pub(crate) mod request;
 mod sums_file;
 #[cfg(test)]
 mod test_directory;
 mod write_intent_log;
-
-pub(crate) use fingerprint_file::next_data;

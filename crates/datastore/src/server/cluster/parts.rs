@@ -6,7 +6,7 @@ use underlay_model::cluster::{ComponentRole, DeviceId};
 use super::plane::ClusterPlane;
 use crate::control::{ClusterParts, ComponentEntry, Condition, PartEntry};
 
-impl<R> ClusterPlane<R> {
+impl<C> ClusterPlane<C> {
     /// All devices, cache devices too, and all components of all volumes.
     pub(crate) fn parts(&self) -> ClusterParts {
         let cluster = &self.cluster;

@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 use crate::data_plane::{BLOCK_BYTES, DataPlane};
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
+use underlay_export::{Answer, Extent};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
     HostCondition, HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::performance::{Beside, Catalogue, Reduced};
-use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId, ServiceFactor};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, RequestId, ServiceFactor};
 
 use super::clock_skew::{ClockSkew, STRIDE};
 use super::faults::{FaultRefusal, destroys_bytes};
 use super::file_store::{FileStores, component_path};
+use super::in_flight::InFlight;
 use super::journal::Journal;
 use super::memory::Memory;
 use super::reduction::Reduction;
-use super::request::{Finished, InFlight, Payload, Pending};
-use crate::server::nbd::protocol::Extent;
 use crate::server::slab::Slab;
 
 /// While timing is off: a request that needs more of the cluster's time than this waits like any other (something is
@@ -41,8 +41,8 @@ const JUMP_MAX: Nanos = Nanos::from_secs(60);
 /// own moment all the same, and waking for each step would take more of the host than the requests do.
 const PATIENCE: Nanos = Nanos::from_micros(500);
 
-/// A cluster with its data. `R` is whatever answers a request.
-pub(crate) struct ClusterPlane<R> {
+/// A cluster with its data. `C` names whoever waits for a request.
+pub(crate) struct ClusterPlane<C> {
     pub(crate) cluster: Cluster,
     pub(crate) data: DataPlane<FileStores>,
     pub(crate) journal: Journal,
@@ -59,11 +59,12 @@ pub(crate) struct ClusterPlane<R> {
     directory: PathBuf,
     /// By the server's number of a volume.
     volumes: Vec<Option<VolumeId>>,
-    pub(super) pending: Slab<Pending<R>>,
+    pub(super) pending: Slab<InFlight<C>>,
     /// Tells requests apart that had the same place in `pending`.
     sequence: u32,
     pub(super) events: Vec<ClusterEvent>,
-    pub(super) finished: Vec<Finished<R>>,
+    /// Requests that are done, by how the cluster knew them.
+    pub(super) finished: Vec<(RequestId, Answer<C>)>,
     pub(super) skew: ClockSkew,
     /// When it was last told that this host's storage refuses writes, on the wall's clock.
     pub(super) refusal_told: Option<Nanos>,
@@ -73,7 +74,7 @@ pub(crate) struct ClusterPlane<R> {
     pub(crate) is_instant: bool,
 }
 
-impl<R> ClusterPlane<R> {
+impl<C> ClusterPlane<C> {
     /// A plane of this cluster and its data, with nothing in flight.
     pub(super) fn of(
         cluster: Cluster,
@@ -82,7 +83,7 @@ impl<R> ClusterPlane<R> {
         directory: &Path,
         reduction: Option<Reduction>,
         is_instant: bool,
-    ) -> ClusterPlane<R> {
+    ) -> ClusterPlane<C> {
         let mut plane = ClusterPlane {
             catalogue: Catalogue::of(&cluster),
             cluster,
@@ -186,60 +187,57 @@ impl<R> ClusterPlane<R> {
         Some(runs.into_iter().map(extent).collect())
     }
 
-    /// Accepts a request of whole blocks. It comes back from [`ClusterPlane::advance`], up to `head_start` before its time.
+    /// Accepts a request of whole blocks; `buffer` is what a write gives, or where a read is to put what it finds. It comes back
+    /// from [`ClusterPlane::advance`], up to `head_start` before its time.
     ///
     /// # Panics
     /// If the volume does not exist, or the request is not of whole blocks within it.
     pub(crate) fn submit(
         &mut self,
-        in_flight: InFlight<R>,
         request: &Request,
-        payload: Payload,
+        buffer: Vec<u8>,
+        mut in_flight: InFlight<C>,
         head_start: Nanos,
     ) -> RequestId {
         let volume = self.volume(in_flight.volume).expect("the caller has looked");
         let (at, behind) =
             self.skew.arrival(self.now, in_flight.arrived, || self.cluster.next_wakeup());
-        let block = BLOCK_BYTES as u64;
+        let (block, length) = (BLOCK_BYTES as u64, request.length_bytes as usize);
         debug_assert!(request.offset_bytes.is_multiple_of(block), "not at a block's beginning");
         debug_assert!(u64::from(request.length_bytes).is_multiple_of(block), "not of whole blocks");
+        debug_assert!(in_flight.wanted.end <= length, "gives or wants more than it asks for");
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = u64::from(self.sequence) << 32;
-        let given = match &payload {
-            Payload::Nothing | Payload::Read(_) => 0..request.length_bytes as usize,
-            Payload::Write(_, given) => given.clone(),
-        };
-        debug_assert!(given.end <= request.length_bytes as usize, "gives more than it asks for");
-        if let Payload::Read(buffer) | Payload::Write(buffer, _) = &payload {
-            debug_assert!(buffer.len() >= request.length_bytes as usize, "a buffer too short");
-        }
-        let key = self.pending.insert(Pending {
-            id: RequestId(0),
-            in_flight,
-            given,
-            behind,
-            refused: false,
-        });
+        in_flight.behind = behind;
+        let key = self.pending.insert(in_flight);
         debug_assert_eq!(key >> 32, 0, "the key fits below the sequence number");
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));
-        if let Some(pending) = self.pending.get_mut(key) {
-            pending.id = id;
+        if let Some(in_flight) = self.pending.get_mut(key) {
+            in_flight.id = id;
         }
-        match payload {
-            Payload::Write(bytes, _) => self.data.stage_write(id, bytes),
-            Payload::Read(buffer) => self.data.stage_read(id, buffer),
-            Payload::Nothing => {}
+        match request.operation {
+            Operation::Write => {
+                debug_assert!(buffer.len() >= length, "a buffer too short");
+                self.data.stage_write(id, buffer);
+            }
+            Operation::Read => {
+                debug_assert!(buffer.len() >= length, "a buffer too short");
+                self.data.stage_read(id, buffer);
+            }
+            Operation::Flush | Operation::Discard => {
+                debug_assert!(buffer.is_empty(), "a buffer that nothing is done with");
+            }
         }
         self.cluster.submit_early(at, volume, request, id, head_start);
         id
     }
 
     /// Lets time pass up to `until` on the wall's clock, and appends what is done.
-    pub(crate) fn advance(&mut self, until: Nanos, finished: &mut Vec<Finished<R>>) {
+    pub(crate) fn advance(&mut self, until: Nanos, finished: &mut Vec<Answer<C>>) {
         let at = self.skew.turn(self.now, until, || self.cluster.next_wakeup());
         self.pass(at);
-        finished.append(&mut self.finished);
+        finished.extend(self.finished.drain(..).map(|(_, answer)| answer));
     }
 
     /// When [`ClusterPlane::advance`] is to be called next, on the wall's clock.
@@ -254,11 +252,11 @@ impl<R> ClusterPlane<R> {
     }
 
     /// Carries a request through at once, if nothing keeps it: the cluster's time jumps to its end.
-    pub(crate) fn complete_now(&mut self, id: RequestId) -> Option<Finished<R>> {
+    pub(crate) fn complete_now(&mut self, id: RequestId) -> Option<Answer<C>> {
         let limit = self.now + JUMP_MAX;
         loop {
-            if let Some(place) = self.finished.iter().position(|finished| finished.id == id) {
-                return Some(self.finished.remove(place));
+            if let Some(place) = self.finished.iter().position(|(done, _)| *done == id) {
+                return Some(self.finished.remove(place).1);
             }
             let next = self.cluster.next_wakeup().filter(|next| *next <= limit)?;
             let next = next.max(self.now);
@@ -385,16 +383,17 @@ impl<R> ClusterPlane<R> {
         }
     }
 
-    /// Gives up all requests in flight and hands back what would answer them.
-    pub(crate) fn abandon(&mut self) -> Vec<InFlight<R>> {
-        let finished = std::mem::take(&mut self.finished).into_iter().map(|done| done.in_flight);
-        let finished: Vec<_> = finished.collect();
-        let pending = self.pending.drain();
-        for pending in &pending {
+    /// Gives up all requests in flight and hands back whoever waits for them.
+    pub(crate) fn abandon(&mut self) -> Vec<C> {
+        let finished = std::mem::take(&mut self.finished);
+        let mut clients: Vec<C> =
+            finished.into_iter().filter_map(|(_, answer)| answer.client).collect();
+        for in_flight in self.pending.drain() {
             // The cluster may still finish it; then nobody knows its name any more.
-            let _nobody_wants_it = self.data.finish(pending.id);
+            let _nobody_wants_it = self.data.finish(in_flight.id);
+            clients.push(in_flight.client);
         }
-        finished.into_iter().chain(pending.into_iter().map(|pending| pending.in_flight)).collect()
+        clients
     }
 
     /// A moment of the wall's clock on the cluster's. A request that arrived while the cluster was already told of a

@@ -7,34 +7,35 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use underlay_core::Nanos;
+use underlay_export::Answer;
 use underlay_model::{Operation, ServiceFactor};
 
-use super::request::Finished;
-
 /// Requests held back, by the moment at which their clients are to see the answer.
-pub(crate) struct Prolonged<R> {
-    held: BinaryHeap<Reverse<Held<R>>>,
+pub(crate) struct Prolonged<C> {
+    held: BinaryHeap<Reverse<Held<C>>>,
     sequence: u64,
 }
 
-struct Held<R> {
-    done: Finished<R>,
+struct Held<C> {
+    done: Answer<C>,
     sequence: u64,
 }
 
-impl<R> Default for Prolonged<R> {
-    fn default() -> Prolonged<R> {
+impl<C> Default for Prolonged<C> {
+    fn default() -> Prolonged<C> {
         Prolonged { held: BinaryHeap::new(), sequence: 0 }
     }
 }
 
-impl<R> Prolonged<R> {
+impl<C> Prolonged<C> {
     /// Takes a request that is done and is to have taken `factor` times as long.
-    pub(crate) fn hold(&mut self, mut done: Finished<R>, factor: ServiceFactor) {
+    pub(crate) fn hold(&mut self, mut done: Answer<C>, factor: ServiceFactor) {
         debug_assert!(factor >= ServiceFactor::ONE, "what is done cannot become faster");
-        let took = done.at.saturating_sub(done.in_flight.arrived);
+        let took = done.deadline().saturating_sub(done.arrived);
         let longer = took.0 as f64 * (factor.value() - 1.0);
-        done.at += Nanos(longer as u64);
+        if let Some(modelled) = &mut done.modelled {
+            modelled.deadline += Nanos(longer as u64);
+        }
         self.sequence += 1;
         self.held.push(Reverse(Held { done, sequence: self.sequence }));
     }
@@ -42,11 +43,11 @@ impl<R> Prolonged<R> {
     /// Hands over what is due until the moment that `until` gives for it, in the order of these moments.
     pub(crate) fn release(
         &mut self,
-        until: impl Fn(&Finished<R>) -> Nanos,
-        mut take: impl FnMut(Finished<R>),
+        until: impl Fn(&Answer<C>) -> Nanos,
+        mut take: impl FnMut(Answer<C>),
     ) {
         while let Some(Reverse(first)) = self.held.peek() {
-            if first.done.at > until(&first.done) {
+            if first.done.deadline() > until(&first.done) {
                 return;
             }
             if let Some(Reverse(held)) = self.held.pop() {
@@ -58,57 +59,64 @@ impl<R> Prolonged<R> {
     /// When the next one is to leave, `early` of its operation before its time.
     pub(crate) fn next(&self, early: impl Fn(Operation) -> Nanos) -> Option<Nanos> {
         let Reverse(first) = self.held.peek()?;
-        Some(first.done.at.saturating_sub(early(first.done.operation)))
+        Some(first.done.deadline().saturating_sub(early(first.done.operation)))
     }
 
     /// Gives all of them up.
-    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = Finished<R>> + use<R> {
+    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = Answer<C>> + use<C> {
         std::mem::take(&mut self.held).into_iter().map(|Reverse(held)| held.done)
     }
 }
 
-impl<R> PartialEq for Held<R> {
-    fn eq(&self, other: &Held<R>) -> bool {
+impl<C> PartialEq for Held<C> {
+    fn eq(&self, other: &Held<C>) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<R> Eq for Held<R> {}
+impl<C> Eq for Held<C> {}
 
-impl<R> PartialOrd for Held<R> {
-    fn partial_cmp(&self, other: &Held<R>) -> Option<std::cmp::Ordering> {
+impl<C> PartialOrd for Held<C> {
+    fn partial_cmp(&self, other: &Held<C>) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<R> Ord for Held<R> {
-    fn cmp(&self, other: &Held<R>) -> std::cmp::Ordering {
-        (self.done.at, self.sequence).cmp(&(other.done.at, other.sequence))
+impl<C> Ord for Held<C> {
+    fn cmp(&self, other: &Held<C>) -> std::cmp::Ordering {
+        (self.done.deadline(), self.sequence).cmp(&(other.done.deadline(), other.sequence))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Prolonged;
-    use crate::server::cluster::request::{Finished, InFlight};
     use underlay_core::Nanos;
-    use underlay_model::{Operation, RequestId, ServiceFactor};
+    use underlay_export::{Answer, Modelled};
+    use underlay_model::{Operation, ServiceFactor};
 
-    fn done(name: u32, at: u64) -> Finished<u32> {
-        Finished {
-            id: RequestId(u64::from(name)),
-            in_flight: InFlight { reply: name, volume: 0, bytes: 4096, arrived: Nanos(1_000) },
+    fn done(client: u32, at: u64) -> Answer<u32> {
+        let (deadline, queue) = (Nanos(at), Nanos::ZERO);
+        Answer {
+            client: Some(client),
+            volume: 0,
             operation: Operation::Write,
-            at: Nanos(at),
-            queue: Nanos::ZERO,
+            bytes: 4096,
+            arrived: Nanos(1_000),
+            modelled: Some(Modelled { deadline, queue, delayed: false }),
+            early: Nanos::ZERO,
             failed: false,
             buffer: Vec::new(),
+            wanted: 0..4096,
         }
     }
 
     fn released(prolonged: &mut Prolonged<u32>, until: u64) -> Vec<(u32, u64)> {
         let mut found = Vec::new();
-        prolonged.release(|_| Nanos(until), |done| found.push((done.in_flight.reply, done.at.0)));
+        prolonged.release(
+            |_| Nanos(until),
+            |done| found.push((done.client.unwrap(), done.deadline().0)),
+        );
         found
     }
 

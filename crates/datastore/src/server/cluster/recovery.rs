@@ -18,14 +18,14 @@ use super::reduction::Reduction;
 use super::write_intent_log::{self, WriteIntentLog};
 use crate::error::DatastoreError;
 
-impl<R> ClusterPlane<R> {
+impl<C> ClusterPlane<C> {
     /// The cluster as it is remembered, or a new one; its components are below `directory`.
     pub(crate) fn open(
         spec: ClusterSpec,
         seed: RootSeed,
         directory: &Path,
         memory: Option<&Path>,
-    ) -> Result<ClusterPlane<R>, DatastoreError> {
+    ) -> Result<ClusterPlane<C>, DatastoreError> {
         let mut memory = memory.map(Memory::at);
         let recalled = match &memory {
             Some(memory) => memory.recall()?,

@@ -13,8 +13,8 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DiskGroupSpec, Reduction, ReductionCosts, Request, builtin};
 
+use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
-use super::request::{InFlight, Payload};
 
 const BLOCK: usize = 4096;
 const RUN_BLOCKS: usize = 16;
@@ -75,10 +75,10 @@ impl Bench {
         plane
     }
 
-    fn request(&mut self, request: &Request, payload: Payload) {
+    fn request(&mut self, request: &Request, buffer: Vec<u8>) {
         let bytes = request.length_bytes;
-        let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: self.now };
-        let id = self.plane.submit(in_flight, request, payload, Nanos::ZERO);
+        let in_flight = InFlight::new((), 0, self.now, 0..bytes as usize);
+        let id = self.plane.submit(request, buffer, in_flight, Nanos::ZERO);
         let done = self.plane.complete_now(id).expect("nothing keeps it");
         assert!(!done.failed);
     }
@@ -89,14 +89,13 @@ impl Bench {
             let bytes = blocks.concat();
             let offset = ((first + run * RUN_BLOCKS) * BLOCK) as u64;
             let request = Request::write(offset, bytes.len() as u32);
-            let whole = 0..bytes.len();
-            self.request(&request, Payload::Write(bytes, whole));
+            self.request(&request, bytes);
         }
     }
 
     fn discard(&mut self, first: usize, blocks: usize) {
         let request = Request::discard((first * BLOCK) as u64, (blocks * BLOCK) as u32);
-        self.request(&request, Payload::Nothing);
+        self.request(&request, Vec::new());
     }
 
     /// Ends, in order or not, and begins again: what was in a write buffer is there, and all is counted.

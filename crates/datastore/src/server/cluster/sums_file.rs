@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatfs, seek};
 use rustix::io::Errno;
 
-use crate::server::mapping::Mapping;
+use super::mapping::Mapping;
 
 /// Bytes of a checksum.
 pub(super) const SUM_BYTES: u64 = 4;

@@ -21,8 +21,8 @@ use underlay_model::cluster::ComponentId;
 
 #[cfg(test)]
 use super::crash_points;
+use super::mapping::Mapping;
 use crate::error::DatastoreError;
-use crate::server::mapping::Mapping;
 
 const NAME: &str = "intents";
 const MAGIC: u64 = u64::from_le_bytes(*b"UL-INTE1");
