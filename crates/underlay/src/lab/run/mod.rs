@@ -3,6 +3,7 @@
 //! Restore, start, check, warm up, climb, stop, check. Whatever is acquired is on a teardown stack of
 //! this run's own, which is unwound at the end however the run ends.
 
+mod cpu_limits;
 pub mod database;
 mod load;
 mod outcome;
@@ -31,6 +32,7 @@ use crate::lab::samplers::SharedDatastore;
 use crate::lab::verification::Verified;
 use crate::lab::workload::Session;
 
+use cpu_limits::CpuLimits;
 use database::{DatabaseBench, UnderTest, serving};
 
 pub use load::{drive_spec, first_rate, kernel_threads, volume_targets};
@@ -196,6 +198,8 @@ impl ActiveRun<'_> {
         let (datastore, volumes) =
             phases.carry_out(PhaseKind::Prepare, observer, |_| self.open_datastore(&scratch))?;
         let (cgroups, hosts) = self.make_cgroups(observer)?;
+        let limits = CpuLimits::of(cgroups.iter().flatten().chain(&hosts));
+        limits.lift()?;
         let mut background = Background::new(self.bench.plan, self.scheduled.design, log);
         let mut databases = phases.carry_out(PhaseKind::Restore, observer, |_| {
             self.set_timing(&datastore, Timing::Off)?;
@@ -209,6 +213,7 @@ impl ActiveRun<'_> {
             self.check_before(&mut databases, observer)
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
+        limits.restore()?;
         let mut faults = Faults::new(self.bench.plan, self.scheduled, log);
         let running = Running {
             databases: &mut databases,
@@ -220,6 +225,7 @@ impl ActiveRun<'_> {
         };
         let driven = self.drive(running, &mut phases, observer);
         keep_timing(log, &datastore)?;
+        limits.lift()?;
         let is_lost = match driven {
             Err(Abort::Failed(reason)) if faults.lost().is_some() => {
                 self.verified = Some(Verified::Broken(reason));
