@@ -5,7 +5,7 @@
 //! <root>/                 0711: server users may traverse it, not list it
 //!   teardown/             0700: one file per teardown stack
 //!   runs/<run id>/        0711: scratch of one run
-//!   templates/            0700: loaded clusters kept for later runs
+//!   templates/            0700: loaded clusters kept for later runs, each with a lock beside it
 //!   *.lock
 //! ```
 //!
@@ -85,6 +85,12 @@ impl StateDir {
     /// Where loaded clusters are kept.
     pub fn templates_dir(&self) -> PathBuf {
         self.root.join("templates")
+    }
+
+    /// Waits for the lock of a template. It lies beside the template: several state directories may share one folder of
+    /// templates by a symbolic link.
+    pub fn lock_template(&self, key: &str) -> Result<ExclusiveLock, HostError> {
+        self.lock(&format!("templates/{key}"))
     }
 
     /// Takes the lock `name`, or says [`HostError::Locked`] when another process has it.

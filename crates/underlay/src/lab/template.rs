@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use underlay_database::load_report::LoadReport;
 use underlay_database::managed::{Install, Listen, Server, ServerSpec, StopMode, Template};
 use underlay_database::{Engine, Target};
-use underlay_host::{StateDir, Teardown, User};
+use underlay_host::{ExclusiveLock, HostError, StateDir, Teardown, User};
 use underlay_record::CheckMoment;
 use underlay_record::conventions::document;
 
@@ -61,6 +61,11 @@ impl TemplateSpec<'_> {
     fn directory(&self) -> PathBuf {
         self.state.templates_dir().join(self.key())
     }
+
+    /// Waits while another execution loads the same template.
+    fn lock(&self) -> Result<ExclusiveLock, HostError> {
+        self.state.lock_template(&self.key())
+    }
 }
 
 /// The templates of all databases at all points of a study, in their order. Those with the same population share one.
@@ -99,7 +104,7 @@ fn ensure(
     observer: &mut dyn Observer,
 ) -> Result<Template, Abort> {
     // Two executions at once would load the same template twice: the second waits for the first.
-    let _lock = spec.state.lock("templates").during("wait for another load to finish")?;
+    let _lock = spec.lock().during("wait for another load to finish")?;
     let began = Instant::now();
     // What cannot be opened is torn or absent: load it anew.
     if let Ok(template) = Template::open(spec.install.engine(), &spec.directory()) {

@@ -71,7 +71,7 @@ fn a_slow_log_and_a_small_cpu_limit_are_found_by_experiment() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("causal.toml", STUDY);
     let ended =
         bench.run(&["run", "causal.toml", "--out", "causal.sqlite", "--no-progress", "--json"]);
@@ -118,7 +118,7 @@ fn what_cannot_be_slowed_is_only_observed() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     std::fs::create_dir(bench.path().join("here")).expect("a folder");
     let begin = STUDY.find("[[design]]").expect("designs");
     let workload = STUDY.find("[workload.tpcc]").expect("a workload");

@@ -67,7 +67,7 @@ fn a_study_compares_two_designs_on_mariadb() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("maria.toml", STUDY);
     let plan = json(&bench.run(&["check", "maria.toml", "--json"]).expect(0));
     assert_eq!(plan["engine"]["kind"], "mariadb", "{plan:#}");
@@ -116,7 +116,7 @@ fn statements_that_commit_by_themselves_are_counted_and_a_shared_disk_is_not_jud
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     // On a disk: the server writes with direct I/O, which memory file systems refuse.
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -156,7 +156,7 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let place = tempfile::Builder::new().prefix("underlay-url").tempdir_in("/var/tmp").unwrap();
     let path = place.path().canonicalize().unwrap();
     use std::os::unix::fs::PermissionsExt;

@@ -103,7 +103,7 @@ fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("blocks.toml", BLOCKS);
     let long = SMALL_STUDY.replace("measure = \"5s\"", "measure = \"1h\"");
     assert_ne!(long, SMALL_STUDY);
@@ -160,7 +160,7 @@ fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
 
 #[test]
 fn a_study_that_cannot_be_run_is_refused_before_any_runs() {
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("blocks.toml", BLOCKS);
     bench.write("wrong.toml", &BLOCKS.replace("threads = 2", "threads = 0"));
     let ended = bench.run(&["reproduce", "blocks.toml", "wrong.toml"]);

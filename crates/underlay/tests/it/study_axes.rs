@@ -30,7 +30,7 @@ fn memory_is_varied_over_one_loaded_database_and_users_descend() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let axis = "\n[[axis]]\nname = \"memory\"\nkey = \"engine.memory-limit\"\nvalues = [\"160MiB\", \"256MiB\"]\n";
     let study = one_design()
         .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n")
@@ -72,7 +72,7 @@ fn named_points_vary_the_job_and_the_published_ratio_stands_beside_ours() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let (head, _) = one_design()
         .split_once("[workload.tpcc]")
         .map(|(a, b)| (a.to_string(), b.to_string()))

@@ -135,7 +135,7 @@ fn backups_and_restores_of_postgresql_follow_the_device() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let analysis = run(&bench, STUDY, &[]);
     assert_operations(&analysis, 2);
     let of = |metric: &str| {
@@ -165,7 +165,7 @@ fn backups_and_restores_of_mariadb() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let analysis = run(&bench, &on_mariadb(), &["--designs", "quick"]);
     assert_operations(&analysis, 1);
 }
@@ -176,7 +176,7 @@ fn backups_alone_pause_between_cycles() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = STUDY.replace("cycles = 2", "cycles = 2\npause = \"3s\"\nrestore = false");
     let analysis = run(&bench, &study, &["--designs", "quick"]);
     let events = analysis["runs"][0]["events"].as_array().expect("events");
@@ -232,7 +232,7 @@ fn an_interrupted_backup_and_a_killed_restore_leave_nothing_and_are_repeated() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("backups.toml", &STUDY.replace("cycles = 2", "cycles = 1"));
 
     // Ctrl-C in the middle of a backup.
@@ -279,7 +279,7 @@ fn a_program_that_dies_ends_the_run_and_is_named() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("backups.toml", STUDY);
     let mut child = start(&bench);
     let tool = program(&bench, &mut child, "/pg_basebackup");

@@ -49,7 +49,7 @@ fn a_remote_client_waits_for_its_network_and_the_report_says_so() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = SMALL_STUDY.replace("kingston-nvme", "null").replace("name = \"b\"\n", FAR);
     assert_ne!(study, SMALL_STUDY);
     bench.write("far.toml", &study);
@@ -94,7 +94,7 @@ fn users_of_mariadb_share_connections_over_a_network() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = SMALL_STUDY
         .replace("[engine]\nmemory-limit = \"192MiB\"", "[engine]\nkind = \"mariadb\"")
         .replace("shared_buffers = \"48MB\"", "innodb_buffer_pool_size = \"64M\"")
@@ -155,7 +155,7 @@ fn a_local_client_is_within_the_limits_of_the_server_and_leaves_nothing_behind()
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = SMALL_STUDY
         .replace("[volumes.data]", "[client]\nplace = \"local\"\n\n[volumes.data]")
         .replace("memory-limit", "cpus = 1\nmemory-limit");

@@ -37,7 +37,7 @@ fn databases_are_measured_together_and_add_up() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("three.toml", &study());
     let plan = bench.run(&["check", "three.toml"]).expect(0);
     assert!(plan.contains("oltp-1 to oltp-2: ") && plan.contains("large: "), "{plan}");
@@ -103,7 +103,7 @@ fn backups_of_one_database_run_alongside_the_users_of_another() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let text = SMALL_STUDY
         .replace("[[design]]\nuse = \"null\"\nname = \"a\"\n\n", "")
         .replace("users = [1, 2]", "users = [2]")

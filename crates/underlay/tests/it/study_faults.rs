@@ -124,7 +124,7 @@ fn a_lost_host_costs_nothing_and_a_power_cut_is_recovered_from() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let faults = r#"
 [[fault]]
 kind = "device-slow"
@@ -198,7 +198,7 @@ fn rot_is_repaired_while_the_cluster_changes_and_a_stuck_device_is_waited_for() 
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let faults = r#"
 [[fault]]
 kind = "bit-rot"
@@ -266,7 +266,7 @@ fn a_mirror_goes_on_without_a_copy_and_a_filled_cluster_takes_a_device_in() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let faults = r#"
 [start]
 fill-percent = 82
@@ -332,7 +332,7 @@ fn the_loss_of_the_only_copy_is_reported() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let faults = "[[fault]]\nkind = \"device-lost\"\ndevice = \"h/group-1/disk0\"\nat = \"2s\"\nlasts = \"2s\"\n\
                   designs = [\"cluster\"]\n";
     bench.write("lost.toml", &study(1, 0, faults));
@@ -360,7 +360,7 @@ fn a_run_that_is_killed_while_its_device_is_stuck_is_removed() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let faults = "[[fault]]\nkind = \"device-stuck\"\ndevice = \"ssd\"\nat = \"1s\"\ndesigns = [\"device\"]\n";
     bench.write("stuck.toml", &study(3, 1, faults));
     let log = std::fs::File::create(bench.path().join("log")).expect("a file");

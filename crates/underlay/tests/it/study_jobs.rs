@@ -38,7 +38,7 @@ fn a_batch_insertion_is_a_job_of_a_study() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let workload = "[workload.batch]\nrows = 30_000\nmode = \"explicit\"\nsessions = 2\n";
     let analysis = run(&bench, workload);
     assert_checks_hold(&analysis);
@@ -61,7 +61,7 @@ fn a_warehouse_is_a_job_of_a_study() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let analysis = run(&bench, "[workload.warehouse]\nscale = 0.01\nstreams = 1\n");
     assert_checks_hold(&analysis);
     let rate = analysis["rungs"][0]["metrics"]["headline"]["value"].as_f64().expect("a rate");
@@ -79,7 +79,7 @@ fn a_warehouse_is_a_job_of_a_study() {
 
 #[test]
 fn users_have_no_meaning_for_a_job() {
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = study("[workload.batch]\nrows = 10\n");
     bench.write("job.toml", &study.replace("[procedure]\n", "[procedure]\nusers = [1, 2]\n"));
     let ended = bench.run(&["check", "job.toml"]);

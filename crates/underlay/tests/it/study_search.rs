@@ -68,7 +68,7 @@ fn a_study_searches_the_highest_rate_and_changes_the_mix() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("search.toml", &study());
     let analysis = carried_out(&bench);
 

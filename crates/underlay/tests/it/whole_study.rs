@@ -83,7 +83,7 @@ fn a_dilated_study_takes_longer_and_reports_the_designs_own_time() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("small.toml", SMALL_STUDY);
     let began = Instant::now();
     let options = ["--designs", "b", "--users", "2", "--time-dilation", "4"];
@@ -185,7 +185,7 @@ fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let study = SMALL_STUDY
         .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n");
     assert_ne!(study, SMALL_STUDY);
@@ -222,7 +222,7 @@ fn the_web_shop_is_a_workload_of_studies() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\nn-searches = 1\nds2-mode = true\n";
     let study = SMALL_STUDY.replace("[workload.tpcc]\nwarehouses = 1\n", workload);
     assert_ne!(study, SMALL_STUDY);
@@ -249,7 +249,7 @@ fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("small.toml", SMALL_STUDY);
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress"];
     // Moments spread over load, restore, start, warm-up, measuring and the second run.
@@ -304,7 +304,7 @@ fn ctrl_c_ends_cleanly_and_a_crashed_database_is_named() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("small.toml", SMALL_STUDY);
     let start = |out: &str| {
         bench
@@ -343,7 +343,7 @@ fn a_server_process_that_dies_under_the_checks_is_a_crash() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("small.toml", SMALL_STUDY);
     let mut child = bench
         .underlay()
@@ -391,7 +391,7 @@ fn a_server_process_that_dies_under_load_ends_the_run() {
         eprintln!("skip: {reason}");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::with_shared_templates();
     bench.write("small.toml", SMALL_STUDY);
     let child = bench
         .underlay()

@@ -4,9 +4,10 @@
 pub mod stand;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::UNIX_EPOCH;
 
 /// A folder for one test: Underlay's state, studies and records. Removed at the end.
 pub struct Bench {
@@ -23,6 +24,15 @@ impl Bench {
             .expect("a temporary folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711)).expect("permissions");
         Bench { folder }
+    }
+
+    /// A folder whose loaded databases are shared with other tests: each population is loaded once per build of the program.
+    pub fn with_shared_templates() -> Bench {
+        let bench = Bench::new();
+        fs::create_dir(bench.state()).expect("a state folder");
+        fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o711)).expect("permissions");
+        symlink(shared_templates(), bench.state().join("templates")).expect("a link");
+        bench
     }
 
     pub fn path(&self) -> &Path {
@@ -121,6 +131,26 @@ pub fn control_groups_of(pid: u32) -> Vec<PathBuf> {
 }
 
 /// A program that ended.
+/// Where tests that are not about loading keep the databases they loaded. Those of another build are removed: it may have
+/// loaded them otherwise.
+fn shared_templates() -> PathBuf {
+    let built = fs::metadata(env!("CARGO_BIN_EXE_underlay"))
+        .and_then(|program| program.modified())
+        .expect("the program's age")
+        .duration_since(UNIX_EPOCH)
+        .expect("a time after 1970");
+    let of_builds = Path::new(env!("CARGO_TARGET_TMPDIR")).join("templates");
+    let own = of_builds.join(built.as_nanos().to_string());
+    fs::create_dir_all(&own).expect("a folder of templates");
+    for other in fs::read_dir(&of_builds).expect("the folder of templates").flatten() {
+        if other.path() != own {
+            // Another test may be removing it too.
+            let _ = fs::remove_dir_all(other.path());
+        }
+    }
+    own
+}
+
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
