@@ -55,6 +55,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         searches: &searches,
         workload: &digest.workload,
         axes: &axes,
+        plan: PlanView::new(&digest.manifest.plan),
         time_dilation: digest.time_dilation,
     });
     Analysis {

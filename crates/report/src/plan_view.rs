@@ -3,6 +3,8 @@
 //! A record keeps the plan as the JSON it was given. Reports must be able to read the plans of older
 //! and newer versions, so nothing in here fails: what is not understood is absent.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::observed::{is_data_volume, is_log_volume};
@@ -134,6 +136,13 @@ impl<'a> PlanView<'a> {
         is_shared.then(|| log.to_string())
     }
 
+    /// The modelled devices of a design: each model, with its share of one where it is scaled, and how many there are.
+    pub(crate) fn device_models(&self, design: usize) -> Vec<(String, u64)> {
+        let mut models = BTreeMap::new();
+        count_devices(&self.plan["designs"][design]["datastore"], 1, &mut models);
+        models.into_iter().collect()
+    }
+
     /// Size of the database in units of the memory given to the server.
     pub(crate) fn working_set_ratio(&self) -> Option<f64> {
         self.plan["estimates"]["working_set_ratio"].as_f64()
@@ -175,6 +184,26 @@ impl<'a> PlanView<'a> {
 
     fn list(&self, key: &str) -> &'a [Value] {
         self.plan[key].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A device is whatever has a medium, wherever it stands in a datastore; `copies` beside its profile says how many there are of it.
+fn count_devices(part: &Value, copies: u64, models: &mut BTreeMap<String, u64>) {
+    match part {
+        Value::Array(parts) => parts.iter().for_each(|part| count_devices(part, 1, models)),
+        Value::Object(fields) => match (fields.get("medium"), fields.get("name")) {
+            (Some(_), Some(name)) => {
+                let share = part["divisor"].as_u64().filter(|divisor| *divisor > 1);
+                let share = share.map_or_else(String::new, |divisor| format!("1/{divisor} "));
+                let model = format!("{share}{}", name.as_str().unwrap_or_default());
+                *models.entry(model).or_default() += copies;
+            }
+            _ => {
+                let copies = part["copies"].as_u64().unwrap_or(1);
+                fields.values().for_each(|part| count_devices(part, copies, models));
+            }
+        },
+        _ => {}
     }
 }
 
@@ -225,6 +254,24 @@ mod tests {
         assert_eq!(device(["a", "a", "a", "a"]).as_deref(), Some("a"));
         assert_eq!(device(["a", "b", "a", "b"]), None);
         assert_eq!(device(["a", "a", "b", "b"]), None);
+    }
+
+    #[test]
+    fn devices_are_counted_wherever_they_stand() {
+        let device =
+            |name: &str, divisor: u64| json!({ "name": name, "divisor": divisor, "medium": {} });
+        let datastore = json!({ "emulated": { "devices": [
+            { "name": "data", "profile": device("flash", 16) },
+            { "name": "log", "copies": 2, "profile": device("nvram", 1) },
+        ] } });
+        let group = json!({ "cache": device("flash", 1), "capacity": [device("disk", 1), device("disk", 1)] });
+        let hosts = json!({ "cluster": { "hosts": [{ "disk_groups": [group] }, { "disk_groups": [group] }] } });
+        let plan = json!({ "designs": [{ "datastore": datastore }, { "datastore": hosts }] });
+        let models = |design| PlanView::new(&plan).device_models(design);
+        let model = |name: &str, number| (name.to_string(), number);
+        assert_eq!(models(0), [model("1/16 flash", 1), model("nvram", 2)]);
+        assert_eq!(models(1), [model("disk", 4), model("flash", 2)]);
+        assert_eq!(models(2), []);
     }
 
     #[test]

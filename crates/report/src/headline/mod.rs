@@ -1,6 +1,7 @@
 //! The answer to the study's question, in one sentence, with how much, how sure and why.
 
 mod confidence;
+mod savings;
 mod support;
 
 use crate::analysis::{
@@ -11,11 +12,13 @@ use underlay_record::conventions::finding as code;
 
 use crate::axes::{Apart, Axes};
 use crate::comparisons::EQUIVALENCE_MARGIN;
+use crate::plan_view::PlanView;
 use crate::validity::beside_ceiling;
 use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
 use crate::workload_view::WorkloadView;
 
 use confidence::confidence;
+use savings::savings;
 use support::{bottleneck_sentence, support, validity_sentence};
 
 /// Pairs from which on the answer may be called certain.
@@ -37,6 +40,7 @@ pub(crate) struct Results<'a> {
     pub(crate) searches: &'a [RateSearch],
     pub(crate) workload: &'a WorkloadView,
     pub(crate) axes: &'a Axes,
+    pub(crate) plan: PlanView<'a>,
     /// 1 = real time.
     pub(crate) time_dilation: u32,
 }
@@ -201,10 +205,14 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         (None, Outcome::Undecided | Outcome::Suggested) => Answer::NoDifferenceShown,
         (None, Outcome::Single) => Answer::NotRepeated,
     };
+    let mut sentences = support(results, contest, comparison, answer);
+    if answer == Answer::Winner {
+        sentences.extend(savings(results, contest, &ratio));
+    }
     let mut verdict = Verdict {
         headline: headline(results, contest, &ratio, answer, obstacle),
         answer,
-        support: support(results, contest, comparison, answer),
+        support: sentences,
         confidence: Confidence::None,
         confidence_reasons: Vec::new(),
         winner: (answer == Answer::Winner).then_some(best),
@@ -248,6 +256,15 @@ fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
 }
 
 impl Results<'_> {
+    /// What a design is called in sentences about a contest. Along an axis its points are the subject, and the rest is where
+    /// they are compared.
+    fn title_in(&self, contest: Contest, design: usize) -> &str {
+        match contest.axis {
+            Some(axis) => self.axes.phrase(design, axis),
+            None => &self.designs[design].title,
+        }
+    }
+
     /// What may be read from a rung; `None` of what is not emulated.
     fn validity_of(&self, design: usize, users: u32) -> Option<&RungValidity> {
         self.validity.iter().find(|row| (row.design, row.users) == (design, users))
@@ -288,12 +305,8 @@ fn headline(
     answer: Answer,
     obstacle: Option<String>,
 ) -> String {
-    // Along an axis its points are the subject, and the rest is where they are compared.
-    let title = |design: usize| match contest.axis {
-        Some(axis) => results.axes.phrase(design, axis),
-        None => results.designs[design].title.as_str(),
-    };
-    let (best, next) = (title(contest.best), title(contest.next));
+    let (best, next) =
+        (results.title_in(contest, contest.best), results.title_in(contest, contest.next));
     let on = contest.axis.map_or_else(String::new, |axis| {
         format!(" on {}", results.axes.place_beside(contest.best, axis))
     });

@@ -7,23 +7,36 @@ use underlay_record::conventions::{histogram_scope, source};
 use super::{Drawing, histogram_rows};
 use crate::observed::{CountedDevice, ObservedRun, counted_devices};
 
+const OPERATIONS: [&str; 2] = ["read", "write"];
+
 /// What the block layer says of each volume that was used, and of devices that volumes share.
 pub(super) fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
+    let mut used = [Vec::new(), Vec::new()];
     for device in counted_devices(run) {
-        let touched = ["read", "write"].iter().any(|operation| {
-            let ios = run.series(source::BLOCK, &format!("{}.{operation}.ios", device.prefix));
-            ios.is_some_and(|ios| ios.steps().any(|(_, _, by)| by > 0.0))
-        });
-        if !touched {
+        let counted = OPERATIONS.map(|operation| seconds(run, &device, operation));
+        if counted.iter().flatten().all(|second| second.ios == 0.0) {
             continue;
         }
-        for operation in ["read", "write"] {
-            draw_operation(run, drawing, &device, operation);
+        for (operation, counted) in OPERATIONS.iter().zip(&counted) {
+            let name = format!("volume.{}.{operation}", key(&device));
+            let title = format!("{}: {operation}s", device.name);
+            draw_seconds(&name, &title, "volume", counted, drawing);
+        }
+        for (used, counted) in used.iter_mut().zip(counted) {
+            used.push(counted);
         }
         let name = format!("volume.{}.queue", key(&device));
         let series = run.series(source::BLOCK, &format!("{}.queue_time", device.prefix));
         let title = format!("{}: outstanding", device.name);
         drawing.rate((&name, &title, "block", "requests", "volume queue"), series, 1e-3);
+    }
+    // Of one device the total is the device.
+    if used[0].len() > 1 {
+        for (operation, used) in OPERATIONS.iter().zip(&used) {
+            let (name, title) =
+                (format!("volumes.{operation}"), format!("all volumes: {operation}s"));
+            draw_seconds(&name, &title, "all volumes", &total(used), drawing);
+        }
     }
 }
 
@@ -32,30 +45,62 @@ fn key(device: &CountedDevice) -> String {
     device.name.replace(", ", "-").replace(' ', "-")
 }
 
-fn draw_operation(
-    run: &ObservedRun,
-    drawing: &mut Drawing,
-    device: &CountedDevice,
-    operation: &str,
-) {
-    let field =
-        |field: &str| run.series(source::BLOCK, &format!("{}.{operation}.{field}", device.prefix));
-    let volume = key(device);
-    let title = format!("{}: {operation}s", device.name);
-    let name = format!("volume.{volume}.{operation}_iops");
-    drawing.rate((&name, &title, "block", "1/s", "volume IOPS"), field("ios"), 1.0);
-    let name = format!("volume.{volume}.{operation}_bytes");
-    drawing.rate((&name, &title, "block", "bytes/s", "volume bytes"), field("sectors"), 512.0);
-    let (Some(time), Some(ios)) = (field("time"), field("ios")) else { return };
-    let times: BTreeMap<u64, f64> =
-        time.steps().map(|(_, to, ms)| (to.to_bits(), ms * 1e6)).collect();
-    let points: Vec<(f64, f64)> = ios
-        .steps()
-        .filter(|(_, _, ios)| *ios > 0.0)
-        .filter_map(|(from, to, ios)| Some(((from + to) / 2.0, times.get(&to.to_bits())? / ios)))
-        .collect();
-    let name = format!("volume.{volume}.{operation}_latency");
-    drawing.points((&name, &title, "block", "ns", "volume latency"), &points);
+/// What requests of one kind did in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    from: f64,
+    to: f64,
+    ios: f64,
+    bytes: f64,
+    /// Of all requests together, nanoseconds.
+    time_ns: f64,
+}
+
+/// The seconds in which all three counters were read.
+fn seconds(run: &ObservedRun, device: &CountedDevice, operation: &str) -> Vec<Second> {
+    let field = |field: &str| {
+        let series = run.series(source::BLOCK, &format!("{}.{operation}.{field}", device.prefix));
+        let steps = series.into_iter().flat_map(|series| series.steps().collect::<Vec<_>>());
+        steps.map(|(from, to, by)| (to.to_bits(), (from, by))).collect::<BTreeMap<_, _>>()
+    };
+    let (ios, sectors, time) = (field("ios"), field("sectors"), field("time"));
+    let second = |(to, (from, ios)): (&u64, &(f64, f64))| {
+        let (bytes, time_ns) = (sectors.get(to)?.1 * 512.0, time.get(to)?.1 * 1e6);
+        Some(Second { from: *from, to: f64::from_bits(*to), ios: *ios, bytes, time_ns })
+    };
+    ios.iter().filter_map(second).collect()
+}
+
+/// The sum over devices, of the seconds that all of them have.
+fn total(of_devices: &[Vec<Second>]) -> Vec<Second> {
+    let mut sums: BTreeMap<u64, (usize, Second)> = BTreeMap::new();
+    for second in of_devices.iter().flatten() {
+        let (devices, sum) = sums.entry(second.to.to_bits()).or_default();
+        *devices += 1;
+        *sum = Second {
+            ios: sum.ios + second.ios,
+            bytes: sum.bytes + second.bytes,
+            time_ns: sum.time_ns + second.time_ns,
+            ..*second
+        };
+    }
+    let of_all = sums.into_values().filter(|(devices, _)| *devices == of_devices.len());
+    of_all.map(|(_, sum)| sum).collect()
+}
+
+/// Requests, bytes, latency and size of requests: `NAME_iops`, `NAME_bytes`, `NAME_latency` and `NAME_size`.
+fn draw_seconds(name: &str, title: &str, group: &str, counted: &[Second], drawing: &mut Drawing) {
+    let mut draw = |what: &str, unit: &str, value: &dyn Fn(&Second) -> f64| {
+        let points: Vec<(f64, f64)> =
+            counted.iter().map(|it| ((it.from + it.to) / 2.0, value(it))).collect();
+        let group = format!("{group} {}", if what == "iops" { "IOPS" } else { what });
+        drawing.points((&format!("{name}_{what}"), title, "block", unit, &group), &points);
+    };
+    draw("iops", "1/s", &|it| it.ios / (it.to - it.from));
+    draw("bytes", "bytes/s", &|it| it.bytes / (it.to - it.from));
+    // A second without a request has neither; what is not finite is not drawn.
+    draw("latency", "ns", &|it| it.time_ns / it.ios);
+    draw("size", "bytes", &|it| it.bytes / it.ios);
 }
 
 /// What the datastore says of its own latencies.

@@ -58,6 +58,39 @@ fn the_faster_design_wins_and_the_reason_is_named() {
 }
 
 #[test]
+fn what_the_better_design_saves_is_said() {
+    let said = |found: &Analysis, what: &str| {
+        let found = found.verdict.support.iter().find(|text| text.contains(what));
+        found.unwrap_or_else(|| panic!("nobody says {what}")).clone()
+    };
+    let scenario = scenario(vec![sata(), nvme()]);
+    let found = analysis(&scenario);
+    let same_work = said(&found, "or fewer");
+    assert!(same_work.starts_with("The best of SATA, "), "{same_work}");
+    // Both pay the same processor time per transaction, so nothing is said of that.
+    assert!(same_work.ends_with(" new orders per minute at 8 users, takes NVMe 4 users or fewer."));
+    let more = said(&found, "sata-drive");
+    assert!(more.starts_with("More of sata-drive would hardly make up for it"), "{more}");
+
+    let mut frugal = scenario.clone();
+    frugal.designs[1].demands.cpu_ns /= 2.0;
+    let same_work = said(&analysis(&frugal), "or fewer");
+    let (_, processors) = same_work.split_once("its server needs ").expect(&same_work);
+    let numbers: Vec<f64> = processors
+        .split_whitespace()
+        .filter_map(|word| word.trim_end_matches(',').parse().ok())
+        .collect();
+    assert!((numbers[0] / numbers[1] - 0.5).abs() < 0.05, "{same_work}");
+
+    let mut full = scenario;
+    full.users = vec![32, 64];
+    let found = analysis(&full);
+    assert_eq!(found.bottlenecks[1].mode, LimitMode::Capacity);
+    let devices = said(&found, "It would take ");
+    assert!(devices.contains(" of sata-drive to do what 1 of nvme-drive does"), "{devices}");
+}
+
+#[test]
 fn a_rate_that_was_not_found_is_a_lower_bound() {
     let with = |at_least: Vec<usize>| {
         let mut scenario = quick(scenario(vec![sata(), nvme()]));
@@ -390,6 +423,27 @@ fn time_lines_fit_a_page_and_keep_extremes() {
         assert!(line.mean.len() as f64 * line.step_s <= 40.0);
         assert_eq!(line.min, None, "a bucket is a second here");
     }
+    let line = |name: &str| {
+        let series = found.timelines.series.iter().position(|series| series.name == name);
+        let series = series.unwrap_or_else(|| panic!("no {name} in {names:?}"));
+        let of_it = found.timelines.lines.iter().find(|it| (it.run, it.series) == (0, series));
+        of_it.expect("a line in the first run").mean.clone()
+    };
+    let (data, wal) = (line("volume.data.write_iops"), line("volume.wal.write_iops"));
+    let total = line("volumes.write_iops");
+    let sums = data
+        .iter()
+        .zip(&wal)
+        .zip(&total)
+        .filter_map(|((data, wal), total)| Some(((*data)? + (*wal)?, (*total)?)));
+    let sums: Vec<(f64, f64)> = sums.collect();
+    assert!(sums.len() > 20 && sums.iter().any(|(sum, _)| *sum > 0.0), "{sums:?}");
+    for (sum, total) in sums {
+        assert!((sum - total).abs() <= 1e-3 * sum + 1e-9, "{sum} {total}");
+    }
+    // Pages of 8 KiB.
+    let sizes: Vec<f64> = line("volume.data.read_size").into_iter().flatten().collect();
+    assert!(!sizes.is_empty() && sizes.iter().all(|size| *size == 8192.0), "{sizes:?}");
     let run = &found.runs[0];
     assert_eq!(run.phases.iter().filter(|phase| phase.kind == "measure").count(), 2);
     // Found in the counters, 5 s long, after 15 s of load that begins 3 s after the run.

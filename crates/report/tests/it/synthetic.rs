@@ -256,7 +256,9 @@ pub fn record(scenario: &Scenario, path: &Path) -> Record {
 fn detail(design: &SimulatedDesign) -> Value {
     let profile = match design.name {
         "null" => json!({ "medium": { "instant": {} }, "flush": "0s" }),
-        _ => json!({
+        name => json!({
+            "name": format!("{name}-drive"),
+            "medium": {},
             "read_ns": design.demands.read_ns,
             "write_ns": design.demands.log_ns,
         }),

@@ -1,0 +1,107 @@
+//! What the winning design saves: users and processors for the same work, and devices of the other kind that would be
+//! needed in its place.
+//!
+//! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
+
+use super::{Contest, Results};
+use crate::analysis::{Bottleneck, LimitMode, Ratio, Rung};
+use crate::wording::{amount, count};
+
+/// Processor time per transaction that differs by less than this share is not worth a sentence.
+const NOTICEABLE: f64 = 0.1;
+/// The classes of bottleneck that a device accounts for.
+const OF_DEVICES: [&str; 4] = ["log", "log-behind-data", "data-read", "data-write"];
+
+/// A sentence each.
+pub(super) fn savings(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Vec<String> {
+    let users_do_it = results.workload.has_sessions() && !results.workload.is_job();
+    if !users_do_it {
+        return Vec::new();
+    }
+    same_work(results, contest).into_iter().chain(devices(results, contest, ratio)).collect()
+}
+
+/// `SATA's best, 2,605 new orders per minute at 16 users, takes NVMe 4 users or fewer. That takes 0.12 processors instead
+/// of 0.21, if an order costs what it does at 4 users.`
+///
+/// The rung of the winner is the first that does as much: how many users fewer would do, nobody has measured.
+fn same_work(results: &Results<'_>, contest: Contest) -> Option<String> {
+    let peak = results.peaks.iter().find(|peak| peak.design == contest.next)?;
+    let work = peak.headline.value.filter(|work| *work > 0.0)?;
+    let rungs = results.rungs.iter().filter(|rung| rung.design == contest.best);
+    let enough = rungs.filter(|rung| value(rung, "headline").is_some_and(|done| done >= work));
+    let rung = enough.min_by_key(|rung| rung.users)?;
+    if rung.users >= peak.users {
+        return None;
+    }
+    let (best, next) =
+        (results.title_in(contest, contest.best), results.title_in(contest, contest.next));
+    let users = count(u64::from(rung.users), "user");
+    let mut text = format!(
+        "The best of {next}, {} {}{}, takes {best} {users} or fewer",
+        amount(work),
+        results.workload.rate_words(),
+        results.workload.at(peak.users),
+    );
+    let at_peak =
+        results.rungs.iter().find(|it| (it.design, it.users) == (peak.design, peak.users))?;
+    if let Some((cores, instead_of)) = cores_for(work, rung).zip(value(at_peak, "server_cores"))
+        && (cores / instead_of - 1.0).abs() >= NOTICEABLE
+    {
+        text.push_str(&format!(
+            "; its server needs {} processors for it instead of {}, at what a transaction costs with {users}",
+            amount(cores),
+            amount(instead_of),
+        ));
+    }
+    Some(text + ".")
+}
+
+/// Processors of the server for so much work, at the cost of a rung.
+fn cores_for(work: f64, rung: &Rung) -> Option<f64> {
+    Some(value(rung, "server_cores")? / value(rung, "headline")? * work)
+}
+
+/// `It would take 7 to 9 of 5200-eco-1920 to do what 1 of dc1500m-960 does, if ...`, or why more of them would not do it.
+/// Said only between designs of one device model each, whose number alone could make up for the difference.
+fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<String> {
+    if contest.axis.is_some() {
+        return None;
+    }
+    let models = |design: usize| match &results.plan.device_models(design)[..] {
+        [(name, number)] => Some((name.clone(), *number)),
+        _ => None,
+    };
+    let (best, next) = (models(contest.best)?, models(contest.next)?);
+    if best.0 == next.0 {
+        return None;
+    }
+    let at = |it: &&Bottleneck| (it.design, it.users) == (contest.next, contest.users);
+    let limit = results.bottlenecks.iter().find(at)?;
+    if !OF_DEVICES.contains(&limit.class.as_str()) {
+        return None;
+    }
+    match limit.mode {
+        LimitMode::Unknown => None,
+        LimitMode::Latency => Some(format!(
+            "More of {} would hardly make up for it: the sessions of {} wait for single requests, \
+             which more devices do not shorten.",
+            next.0,
+            results.title_in(contest, contest.next)
+        )),
+        LimitMode::Capacity => {
+            let needed = |times: f64| (next.1 as f64 * times).ceil();
+            let (low, high) = (needed(ratio.low?), needed(ratio.high?));
+            let range = if low < high { format!("{low} to {high}") } else { format!("{low}") };
+            Some(format!(
+                "It would take {range} of {} to do what {} of {} does, if throughput grew with their number \
+                 and nothing else limited it.",
+                next.0, best.1, best.0
+            ))
+        }
+    }
+}
+
+fn value(rung: &Rung, metric: &str) -> Option<f64> {
+    rung.metrics.get(metric)?.value.filter(|value| *value > 0.0)
+}
