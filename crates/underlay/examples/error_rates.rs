@@ -100,12 +100,13 @@ fn study(
     format!(
         "name = \"error-rates\"\ntitle = \"Error rates\"\n\
          question = \"Is what the comparison says true?\"\nseed = {}\n\n\
-         [engine]\nkind = \"{engine}\"\nmemory-limit = \"256MiB\"\n\n[engine.settings]\n{settings}\n\n\
+         [engine]\nkind = \"{}\"\nmemory-limit = \"256MiB\"\n\n[engine.settings]\n{settings}\n\n\
          [volumes.data]\ncapacity = \"1GiB\"\n\n[volumes.wal]\ncapacity = \"512MiB\"\n\n\
          [volumes.backup]\ncapacity = \"256MiB\"\n\n{}{}\
          [workload.tpcc]\nwarehouses = 1\n\n[procedure]\nusers = {users}\nsettle = \"0s\"\n\
          warm-up = \"2s\"\nramp-up = \"1s\"\nmeasure = \"{measure}\"\nrepeats = {repeats}\n",
         7000 + number,
+        engine.as_str(),
         design("a", devices[0]),
         design("b", devices[1]),
     )
@@ -135,7 +136,9 @@ fn carry_out(title: &str, text: &str, options: &Options) -> Result<Said, Failure
         .stderr(Stdio::piped())
         .output()?;
     if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        // With --json, problems of the study are on the standard output.
+        let why = [output.stderr, output.stdout].concat();
+        let why = String::from_utf8_lossy(&why).into_owned();
         return Err(format!("{title}: {}\n{why}", output.status).into());
     }
     let analysis: Value = serde_json::from_slice(&output.stdout)?;
@@ -273,5 +276,29 @@ impl Drop for Options {
         }
         let _ = std::fs::remove_dir_all(self.folder.join("state"));
         let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DEVICES, LADDERS, Options, WRITE_MS, slow_writes, study};
+    use underlay_database::Engine;
+    use underlay_study::Source;
+
+    #[test]
+    fn what_it_runs_are_valid_studies() {
+        let options = Options::parse(std::iter::empty()).expect("the defaults");
+        let slow = slow_writes(WRITE_MS);
+        for engine in [Engine::Postgresql, Engine::Mariadb] {
+            for device in DEVICES.map(|(_, device)| device).into_iter().chain([slow.as_str()]) {
+                for users in LADDERS {
+                    let text = study(1, engine, [device, device], users, &options);
+                    let source = Source { name: "error-rates".to_string(), text };
+                    if let Err(problems) = underlay_study::parse(&source) {
+                        panic!("{problems:?}\n{}", source.text);
+                    }
+                }
+            }
+        }
     }
 }

@@ -40,7 +40,8 @@ pub struct Sensitivity {
     pub periods: usize,
     /// By how many per cent throughput falls when the resource takes 1 % longer.
     pub throughput: Reaction,
-    /// p of "throughput does not change", corrected for the number of resources (Holm).
+    /// p of "throughput does not change", corrected for the number of resources (Holm): of those that sampling names, or of
+    /// all others.
     pub p_adjusted: f64,
     /// By how many per cent the p95 response time grows when the resource takes 1 % longer; `null` without response times.
     pub p95: Option<Reaction>,
@@ -89,6 +90,8 @@ pub enum Agreement {
     Confirmed,
     /// Throughput does not follow what was observed most.
     NotConfirmed,
+    /// Nothing was shown, and the intervals are so wide that throughput may follow something all the same.
+    TooShort,
     /// What was observed cannot be changed by itself.
     Observed,
     /// Nothing single was observed; the experiment stands alone.

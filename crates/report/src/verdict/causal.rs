@@ -17,6 +17,8 @@ const NOTICEABLE: f64 = 0.1;
 const CERTAIN: f64 = 0.05;
 /// Throughput that follows one resource so much, by its interval, leaves the smaller part to what is apart from it.
 const MOST: f64 = 0.5;
+/// The part of a period that is looked at; before it users react to the change.
+const SEEN: f64 = 0.75;
 /// Two effects are nearly the same within this share of the larger one.
 const NEARLY: f64 = 0.25;
 /// What is asked of a faster resource: 20 %.
@@ -29,17 +31,19 @@ pub(crate) fn judge(
     one_device: bool,
 ) -> CausalCheck {
     let factor = facts.periods.iter().map(|period| period.factor).fold(1.0, f64::max);
-    let resources = sensitivities(facts, factor);
+    let wanted = observed.and_then(|observed| observed_resources(observed, one_device));
+    let resources = sensitivities(facts, factor, wanted.as_deref().unwrap_or_default());
     let (class, tied) = leading(&resources);
-    let agreement = agreement((observed, one_device), class.as_deref(), &tied, &resources);
+    let agreement = agreement((observed, wanted), class.as_deref(), &tied, &resources);
     let seconds: Vec<f64> = facts.periods.iter().map(|period| period.seconds).collect();
+    let needed = needed_s(&resources, factor, seconds.iter().sum::<f64>() / SEEN);
     CausalCheck {
         design: facts.design,
         users: facts.users,
         run: facts.run,
         factor,
         period_s: crate::statistics::mean(&seconds).unwrap_or(0.0),
-        sentence: sentence(agreement, observed, class.as_deref(), &tied, &resources),
+        sentence: sentence(agreement, (observed, needed), class.as_deref(), &tied, &resources),
         resources,
         not_perturbed: facts
             .not_perturbed
@@ -55,7 +59,9 @@ pub(crate) fn judge(
     }
 }
 
-fn sensitivities(facts: &CausalFacts, factor: f64) -> Vec<Sensitivity> {
+/// `wanted` = what sampling names, before the experiment: the hypothesis that the experiment tests. It is corrected for itself
+/// alone, and everything that may turn out besides for all of that.
+fn sensitivities(facts: &CausalFacts, factor: f64, wanted: &[Resource]) -> Vec<Sensitivity> {
     let rate = |period: &CausalPeriod| Some(period.rate);
     let p95 = |period: &CausalPeriod| Some(period.p95_ns? as f64);
     let slowed = |period: &CausalPeriod| period.factor >= 1.0;
@@ -65,10 +71,15 @@ fn sensitivities(facts: &CausalFacts, factor: f64) -> Vec<Sensitivity> {
     let asks_what_if = facts.periods.iter().any(|period| period.factor < 1.0);
     let found: Vec<(usize, ChangeEffect)> =
         rates.iter().enumerate().filter_map(|(i, effect)| Some((i, (*effect)?))).collect();
-    let p_adjusted = holm(&found.iter().map(|(_, effect)| effect.p).collect::<Vec<f64>>());
-    let mut all: Vec<Sensitivity> = found
+    let (expected, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(i, _)| wanted.contains(&Resource::ALL[*i]));
+    let mut all: Vec<Sensitivity> = [expected, others]
         .iter()
-        .zip(p_adjusted)
+        .flat_map(|family| {
+            family
+                .iter()
+                .zip(holm(&family.iter().map(|(_, effect)| effect.p).collect::<Vec<f64>>()))
+        })
         .map(|((i, effect), p_adjusted)| {
             let of_rate = effect.of_rate(factor);
             Sensitivity {
@@ -120,6 +131,22 @@ fn is_effective(sensitivity: &Sensitivity) -> bool {
     sensitivity.p_adjusted < CERTAIN && sensitivity.throughput.value >= NOTICEABLE
 }
 
+/// Whether an effect that leaves the smaller part to everything else could be there unseen.
+fn is_vague(resources: &[Sensitivity]) -> bool {
+    resources.iter().any(|it| it.throughput.high > MOST)
+}
+
+/// Seconds after which a check that took `seconds` would show such an effect, if its periods vary as they did: intervals shrink
+/// with the root of the time. Rounded up to 10 s.
+fn needed_s(resources: &[Sensitivity], factor: f64, seconds: f64) -> f64 {
+    let log_time = |elasticity: f64| (1.0 + elasticity * (factor - 1.0)).ln();
+    let half_width =
+        |it: &Sensitivity| (log_time(it.throughput.high) - log_time(it.throughput.low)) / 2.0;
+    let widest = resources.iter().map(half_width).fold(0.0, f64::max);
+    let times = (widest / log_time(MOST)).powi(2).max(2.0);
+    (seconds * times / 10.0).ceil() * 10.0
+}
+
 /// The resource that throughput follows most, and those that it follows nearly as much.
 fn leading(resources: &[Sensitivity]) -> (Option<String>, Vec<String>) {
     let effective: Vec<&Sensitivity> = resources.iter().filter(|it| is_effective(it)).collect();
@@ -152,7 +179,7 @@ fn observed_resources(observed: &Bottleneck, one_device: bool) -> Option<Vec<Res
         of_time(holder.class).map(|resource| vec![resource])
     };
     match &*observed.class {
-        "mixed" | "inconclusive" => None,
+        class if is_open(class) => None,
         // On a device of its own the log waits for itself.
         "log" if !one_device => Some(vec![Resource::Log]),
         "log" | "log-behind-data" => Some(vec![Resource::Log, Resource::DataWrite]),
@@ -165,6 +192,11 @@ fn observed_resources(observed: &Bottleneck, one_device: bool) -> Option<Vec<Res
         "lock" => Some(of_holders().unwrap_or_default()),
         _ => Some(Vec::new()),
     }
+}
+
+/// Whether sampling names nothing single.
+fn is_open(class: &str) -> bool {
+    matches!(class, "mixed" | "inconclusive")
 }
 
 /// Whether this time has nothing else in it. Who waits for a lock waits for all that its holder does.
@@ -185,14 +217,16 @@ fn of_time(class: TimeClass) -> Option<Resource> {
 }
 
 fn agreement(
-    (observed, one_device): (Option<&Bottleneck>, bool),
+    (observed, wanted): (Option<&Bottleneck>, Option<Vec<Resource>>),
     class: Option<&str>,
     tied: &[String],
     resources: &[Sensitivity],
 ) -> Agreement {
-    let wanted = observed.and_then(|observed| observed_resources(observed, one_device));
     let Some(wanted) = wanted else {
-        return Agreement::ByExperiment;
+        return match class.is_none() && is_vague(resources) {
+            true => Agreement::TooShort,
+            false => Agreement::ByExperiment,
+        };
     };
     let was_changed =
         |resource: &Resource| resources.iter().any(|it| it.resource == resource.as_str());
@@ -210,15 +244,26 @@ fn agreement(
         named.contains(&resource.as_str())
             || (of_storage(resource.as_str()) && named.contains(&Resource::Network.as_str()))
     };
+    // Throughput follows one resource so much that what was observed can be only the smaller part, and is seen to be.
+    let excluded = |resource: &Resource| {
+        let found = resources.iter().find(|it| it.resource == resource.as_str());
+        found.is_some_and(|it| it.throughput.high < MOST)
+    };
+    let leads = resources.iter().find(|it| Some(it.resource.as_str()) == class);
+    let outweighed = leads.is_some_and(|it| it.throughput.low > MOST)
+        && observed.is_some_and(|it| it.class != "lock")
+        && wanted.iter().all(excluded);
     match wanted.iter().any(is_named) {
         true => Agreement::Confirmed,
+        false if outweighed => Agreement::ByExperiment,
+        false if class.is_none() && is_vague(resources) => Agreement::TooShort,
         false => Agreement::NotConfirmed,
     }
 }
 
 fn sentence(
     agreement: Agreement,
-    observed: Option<&Bottleneck>,
+    (observed, needed_s): (Option<&Bottleneck>, f64),
     class: Option<&str>,
     tied: &[String],
     resources: &[Sensitivity],
@@ -238,6 +283,9 @@ fn sentence(
     let also: Vec<String> = tied.iter().map(|name| effect(name)).collect();
     let found = match class {
         Some(class) => list(&[vec![effect(class)], also].concat()),
+        None if is_vague(resources) => format!(
+            "the check was too short to tell what throughput follows; a `causal-check` of about {needed_s} s could"
+        ),
         None => "no resource that was slowed changes throughput noticeably".to_string(),
     };
     let seen = observed.map_or("", |it| &it.class).replace('-', " ");
@@ -246,11 +294,18 @@ fn sentence(
         Agreement::NotConfirmed => {
             format!("observed, not confirmed: sampling names {seen}, but {found}")
         }
+        Agreement::TooShort => match observed.filter(|it| !is_open(&it.class)) {
+            Some(_) => format!("observed: sampling names {seen}; {found}"),
+            None => found,
+        },
         Agreement::Observed => format!("observed only: {seen} cannot be slowed here; {found}"),
         Agreement::ByExperiment if observed.is_some_and(|it| is_apart(&it.class)) => {
             format!(
                 "by experiment: {found}; {seen}, which sampling names and which cannot be slowed here, is the smaller part"
             )
+        }
+        Agreement::ByExperiment if observed.is_some_and(|it| !is_open(&it.class)) => {
+            format!("by experiment: {found}; {seen}, which sampling names, is excluded")
         }
         Agreement::ByExperiment => format!("by experiment: {found}"),
     }
@@ -350,8 +405,9 @@ mod tests {
         let log = facts(&with(&[(Resource::Log, 0.7)]), false);
         let cases = [
             ("log", None, Agreement::Confirmed),
-            ("data-read", None, Agreement::NotConfirmed),
-            ("cpu", None, Agreement::NotConfirmed),
+            // Nearly nothing follows these, and most of it the log.
+            ("data-read", None, Agreement::ByExperiment),
+            ("cpu", None, Agreement::ByExperiment),
             ("lock", Some(TimeClass::Log), Agreement::Confirmed),
             ("lock", Some(TimeClass::DataRead), Agreement::NotConfirmed),
             ("lock", None, Agreement::Observed),
@@ -371,6 +427,12 @@ mod tests {
             assert!(found.tied.is_empty(), "{found:?}");
         }
         let found = judge(&log, Some(&observed("data-read", None)));
+        let excluded = "; data read, which sampling names, is excluded";
+        assert!(
+            found.sentence.starts_with("by experiment: ") && found.sentence.ends_with(excluded)
+        );
+        let half = facts(&with(&[(Resource::Log, 0.5)]), false);
+        let found = judge(&half, Some(&observed("data-read", None)));
         assert!(found.sentence.starts_with("observed, not confirmed: sampling names data read"));
         assert_eq!(found.not_perturbed[0].resource, "network");
 
@@ -408,7 +470,7 @@ mod tests {
         let data = facts(&with(&[(Resource::DataWrite, 0.8)]), false);
         let (seen, class) = (observed("log", None), Some("data-write"));
         let apart = judge_beside(&data, Some(&seen), false);
-        assert_eq!((apart.agreement, apart.class.as_deref()), (Agreement::NotConfirmed, class));
+        assert_eq!((apart.agreement, apart.class.as_deref()), (Agreement::ByExperiment, class));
         let together = judge_beside(&data, Some(&seen), true);
         assert_eq!((together.agreement, together.class.as_deref()), (Agreement::Confirmed, class));
     }
@@ -427,8 +489,46 @@ mod tests {
         let found = judge(&facts(&shares, false), Some(&observed("connections", None)));
         assert_eq!(
             (found.class.as_deref(), found.agreement),
-            (Some("cpu"), Agreement::NotConfirmed)
+            (Some("cpu"), Agreement::ByExperiment)
         );
+    }
+
+    #[test]
+    fn what_sampling_names_is_the_hypothesis_that_is_tested() {
+        let few = |seed| {
+            let mut facts = facts(&with(&[(Resource::Log, 0.5)]), false);
+            let mut random = stream("few-periods", seed);
+            facts.periods.iter_mut().for_each(|it| it.rate *= (0.15 * normal(&mut random)).exp());
+            facts
+        };
+        let p_of = |found: &CausalCheck, name: &str| {
+            found.resources.iter().find(|it| it.resource == name).expect("it was slowed").p_adjusted
+        };
+        let mut only_expected = 0;
+        for seed in 0..20 {
+            let facts = few(seed);
+            let asked = judge(&facts, Some(&observed("log", None)));
+            let explored = judge(&facts, None);
+            let (expected, found) = (p_of(&asked, "log"), p_of(&explored, "log"));
+            assert!(expected <= found, "{expected} {found}");
+            only_expected += u32::from(asked.class.is_some() && explored.class.is_none());
+        }
+        assert!(only_expected > 0, "of 20 vague experiments none confirms what was expected");
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_called_nothing() {
+        let mut facts = facts(&with(&[(Resource::Log, 0.5)]), false);
+        let mut random = stream("vague-periods", 1);
+        facts.periods.iter_mut().for_each(|it| it.rate *= (0.5 * normal(&mut random)).exp());
+        let seconds: f64 = facts.periods.iter().map(|it| it.seconds).sum();
+        for class in ["data-read", "inconclusive"] {
+            let found = judge(&facts, Some(&observed(class, None)));
+            assert_eq!((found.class, found.agreement), (None, Agreement::TooShort), "{class}");
+            let (_, needed) = found.sentence.split_once("of about ").expect(&found.sentence);
+            let needed: f64 = needed.split(' ').next().unwrap().parse().expect(&found.sentence);
+            assert!(needed > 2.0 * seconds && needed % 10.0 == 0.0, "{}", found.sentence);
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Induced {
     /// Log kept between checkpoints.
     log_size: &'static str,
     cpus: Option<f64>,
+    /// Length of the causal check. Where few transactions end, or the kernel's write-back has to follow, it takes longer.
+    check: &'static str,
     design: String,
 }
 
@@ -61,6 +63,7 @@ fn usual(name: &'static str, expected: &'static [&'static str]) -> Induced {
         cache: "512MB",
         log_size: "1GB",
         cpus: None,
+        check: "30s",
         design: devices(ORDINARY, ORDINARY),
     }
 }
@@ -75,6 +78,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
         memory: small_cache.0,
         cache: small_cache.1,
         warehouses: 6,
+        check: "120s",
         ..induced
     };
     let slow_reads =
@@ -132,6 +136,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
         Induced { design: cluster("3ms"), ..usual("network-latency", &["network"]) },
         Induced {
             log_size: "64MB",
+            check: "120s",
             design: shared("profile = \"5200eco-1920\", overrides = { divisor = 8 }"),
             ..usual("checkpoint-storms", &["log", "data-write"])
         },
@@ -169,12 +174,13 @@ impl Induced {
              [volumes.backup]\ncapacity = \"256MiB\"\n\n[[design]]\nname = \"{name}\"\n\n{design}{cpus}\n\
              [workload.tpcc]\nwarehouses = {warehouses}\nmode = \"{mode}\"\n\n\
              [procedure]\nusers = [{users}]\nsettle = \"0s\"\nwarm-up = \"4s\"\nramp-up = \"1s\"\nmeasure = \"16s\"\n\
-             repeats = 1\ncausal-check = \"30s\"\n",
+             repeats = 1\ncausal-check = \"{check}\"\n",
             name = self.name,
             memory = self.memory,
             design = self.design,
             warehouses = self.warehouses,
             mode = self.mode,
+            check = self.check,
             users = self.users,
         )
     }

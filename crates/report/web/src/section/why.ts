@@ -138,11 +138,13 @@ const RESOURCES: Record<string, string> = {
   network: "Cluster network",
   cpu: "Server CPU",
   client: "Load generator CPU",
+  connections: "Use of shared connections",
 };
 
 const AGREEMENT = {
   confirmed: ["\u2713 confirmed", "good"],
   "not-confirmed": ["observed, not confirmed", "warn"],
+  "too-short": ["too short to tell", "warn"],
   observed: ["observed only", ""],
   "by-experiment": ["by experiment", ""],
 } as const;

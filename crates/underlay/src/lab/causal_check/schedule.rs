@@ -15,7 +15,12 @@ pub const FASTER: f64 = 1.0 / 1.2;
 const BLOCKS_MIN: usize = 3;
 /// Users need about this long until their sessions have felt a change, and buffers longer.
 const PERIOD_MIN: Nanos = Nanos::from_millis(500);
+/// Where there is time for these many blocks of longer periods, periods are longer: the kernel's write-back takes seconds to
+/// react.
+const BLOCKS_USUAL: usize = 6;
 /// Longer periods would only mean fewer of them.
+const PERIOD_MAX: Nanos = Nanos::from_secs(4);
+/// Up to this length a short check has fewer blocks rather than shorter periods.
 const PERIOD_USUAL: Nanos = Nanos::from_secs(1);
 /// Part of a period that is left out, because users still react to the change.
 const REACTION_SHARE: f64 = 0.25;
@@ -46,8 +51,11 @@ impl Schedule {
             return Schedule { periods: Vec::new(), length: PERIOD_MIN, reaction: Nanos::ZERO };
         }
         let periods_of = |blocks: usize| 2 * resources.len() * blocks + 1;
-        let least = Nanos(time.0 / periods_of(BLOCKS_MIN) as u64);
-        let length = least.clamp(PERIOD_MIN, PERIOD_USUAL);
+        let for_blocks = |blocks: usize| Nanos(time.0 / periods_of(blocks) as u64);
+        let length = match for_blocks(BLOCKS_USUAL) {
+            enough if enough >= PERIOD_USUAL => enough.min(PERIOD_MAX),
+            _ => for_blocks(BLOCKS_MIN).clamp(PERIOD_MIN, PERIOD_USUAL),
+        };
         let blocks = (1..)
             .take_while(|blocks| length.0 * periods_of(*blocks) as u64 <= time.0)
             .last()
@@ -69,13 +77,13 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCKS_MIN, PERIOD_MIN, PERIOD_USUAL, Schedule};
+    use super::{BLOCKS_MIN, BLOCKS_USUAL, PERIOD_MAX, PERIOD_MIN, PERIOD_USUAL, Schedule};
     use underlay_core::{Nanos, Resource, RootSeed};
 
     fn check(resources: &[Resource], seconds: u64, seed: u64) {
         let time = Nanos::from_secs(seconds);
         let schedule = Schedule::new(resources, 2.0, time, RootSeed(seed));
-        assert!((PERIOD_MIN..=PERIOD_USUAL).contains(&schedule.length));
+        assert!((PERIOD_MIN..=PERIOD_MAX).contains(&schedule.length));
         assert!(schedule.reaction < schedule.length);
         let total = schedule.length.0 * schedule.periods.len() as u64;
         assert!(total <= time.0 || schedule.length == PERIOD_MIN, "{total}");
@@ -84,6 +92,7 @@ mod tests {
             changes.filter(|(changed, _)| *changed == resource).count()
         };
         assert!(of(resources[0]) >= BLOCKS_MIN);
+        assert!(schedule.length <= PERIOD_USUAL || of(resources[0]) >= BLOCKS_USUAL);
         for resource in resources {
             assert_eq!(of(*resource), of(resources[0]));
         }
@@ -95,7 +104,7 @@ mod tests {
     #[test]
     fn every_resource_is_changed_equally_often_between_unchanged_periods() {
         for count in 1..=Resource::ALL.len() {
-            for seconds in [10, 11, 19, 20, 33, 60, 200] {
+            for seconds in [10, 11, 19, 20, 33, 60, 120, 200, 600] {
                 (0..5).for_each(|seed| check(&Resource::ALL[..count], seconds, seed));
             }
         }
