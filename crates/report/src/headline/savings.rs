@@ -81,17 +81,27 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
     if !OF_DEVICES.contains(&limit.class.as_str()) {
         return None;
     }
-    match limit.mode {
+    let range = (ratio.low?, ratio.high?);
+    number_sentence(limit.mode, results.title_in(contest, contest.next), (&best, &next), range)
+}
+
+/// What more of the device `next` would do; `best` and `next` are a model and how many a design has of it.
+fn number_sentence(
+    mode: LimitMode,
+    title: &str,
+    (best, next): (&(String, u64), &(String, u64)),
+    (low, high): (f64, f64),
+) -> Option<String> {
+    match mode {
         LimitMode::Unknown => None,
         LimitMode::Latency => Some(format!(
-            "More of {} would hardly make up for it: the sessions of {} wait for single requests, \
+            "More of {} would hardly make up for it: the sessions of {title} wait for single requests, \
              which more devices do not shorten.",
-            next.0,
-            results.title_in(contest, contest.next)
+            next.0
         )),
         LimitMode::Capacity => {
             let needed = |times: f64| (next.1 as f64 * times).ceil();
-            let (low, high) = (needed(ratio.low?), needed(ratio.high?));
+            let (low, high) = (needed(low), needed(high));
             let range = if low < high { format!("{low} to {high}") } else { format!("{low}") };
             Some(format!(
                 "It would take {range} of {} to do what {} of {} does, if throughput grew with their number \
@@ -104,4 +114,27 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
 
 fn value(rung: &Rung, metric: &str) -> Option<f64> {
     rung.metrics.get(metric)?.value.filter(|value| *value > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_sentence;
+    use crate::analysis::LimitMode;
+
+    #[test]
+    fn devices_are_counted_where_their_capacity_limits() {
+        let best = ("dc1500m-960".to_string(), 1);
+        let says = |mode, number, range| {
+            let next = ("5200eco-1920".to_string(), number);
+            number_sentence(mode, "SATA", (&best, &next), range)
+        };
+        let needed = |number, range| says(LimitMode::Capacity, number, range).unwrap();
+        assert!(needed(1, (6.2, 8.4)).starts_with("It would take 7 to 9 of 5200eco-1920 to do"));
+        assert!(
+            needed(3, (2.1, 2.2)).starts_with("It would take 7 of 5200eco-1920 to do what 1 of")
+        );
+        assert_eq!(says(LimitMode::Unknown, 1, (6.2, 8.4)), None);
+        let latency = says(LimitMode::Latency, 1, (6.2, 8.4)).unwrap();
+        assert!(latency.contains("the sessions of SATA wait for single requests"), "{latency}");
+    }
 }

@@ -23,7 +23,7 @@ pub(super) fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
             draw_seconds(&name, &title, "volume", counted, drawing);
         }
         for (used, counted) in used.iter_mut().zip(counted) {
-            used.push(counted);
+            used.extend((!counted.is_empty()).then_some(counted));
         }
         let name = format!("volume.{}.queue", key(&device));
         let series = run.series(source::BLOCK, &format!("{}.queue_time", device.prefix));
@@ -31,12 +31,9 @@ pub(super) fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
         drawing.rate((&name, &title, "block", "requests", "volume queue"), series, 1e-3);
     }
     // Of one device the total is the device.
-    if used[0].len() > 1 {
-        for (operation, used) in OPERATIONS.iter().zip(&used) {
-            let (name, title) =
-                (format!("volumes.{operation}"), format!("all volumes: {operation}s"));
-            draw_seconds(&name, &title, "all volumes", &total(used), drawing);
-        }
+    for (operation, used) in OPERATIONS.iter().zip(&used).filter(|(_, used)| used.len() > 1) {
+        let (name, title) = (format!("volumes.{operation}"), format!("all volumes: {operation}s"));
+        draw_seconds(&name, &title, "all volumes", &total(used), drawing);
     }
 }
 
@@ -46,7 +43,7 @@ fn key(device: &CountedDevice) -> String {
 }
 
 /// What requests of one kind did in a second.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Second {
     from: f64,
     to: f64,
@@ -119,5 +116,24 @@ pub(super) fn draw_datastore(run: &ObservedRun, drawing: &mut Drawing) {
         let label = |i: usize| (&*series[i], &*titles[i], "datastore", "ns", "datastore latency");
         let rows = histogram_rows(run, histogram_scope::DATASTORE, name);
         drawing.quantiles(&[(label(0), 0.5), (label(1), 0.99)], rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Second, total};
+
+    #[test]
+    fn a_total_has_the_seconds_that_all_devices_have() {
+        let second = |to: f64, ios: f64| Second {
+            from: to - 1.0,
+            to,
+            ios,
+            bytes: 8192.0 * ios,
+            time_ns: 1e5 * ios,
+        };
+        let data = vec![second(1.0, 10.0), second(2.0, 20.0), second(3.0, 30.0)];
+        let log = vec![second(2.0, 1.0), second(3.0, 0.0), second(4.0, 3.0)];
+        assert_eq!(total(&[data, log]), [second(2.0, 21.0), second(3.0, 30.0)]);
     }
 }

@@ -72,7 +72,7 @@ fn what_the_better_design_saves_is_said() {
     let more = said(&found, "sata-drive");
     assert!(more.starts_with("More of sata-drive would hardly make up for it"), "{more}");
 
-    let mut frugal = scenario.clone();
+    let mut frugal = scenario;
     frugal.designs[1].demands.cpu_ns /= 2.0;
     let same_work = said(&analysis(&frugal), "or fewer");
     let (_, processors) = same_work.split_once("its server needs ").expect(&same_work);
@@ -81,13 +81,6 @@ fn what_the_better_design_saves_is_said() {
         .filter_map(|word| word.trim_end_matches(',').parse().ok())
         .collect();
     assert!((numbers[0] / numbers[1] - 0.5).abs() < 0.05, "{same_work}");
-
-    let mut full = scenario;
-    full.users = vec![32, 64];
-    let found = analysis(&full);
-    assert_eq!(found.bottlenecks[1].mode, LimitMode::Capacity);
-    let devices = said(&found, "It would take ");
-    assert!(devices.contains(" of sata-drive to do what 1 of nvme-drive does"), "{devices}");
 }
 
 #[test]
@@ -338,11 +331,9 @@ fn three_designs_are_ranked() {
     hdd.demands.read_ns = 9e6;
     let found = analysis(&quick(scenario(vec![hdd, sata(), nvme()])));
     assert_eq!((found.verdict.winner, found.verdict.against), (Some(2), Some(1)));
-    let other = found.verdict.support.last().unwrap();
-    assert!(
-        other.starts_with("NVMe compared with the other designs: ") && other.contains("x HDD"),
-        "{other}"
-    );
+    let others = "NVMe compared with the other designs: ";
+    let other = found.verdict.support.iter().find(|text| text.starts_with(others)).unwrap();
+    assert!(other.contains("x HDD"), "{other}");
     let peaks = found.comparisons.iter().filter(|c| c.scope == Scope::Peak).count();
     assert_eq!(peaks, 3);
 }
@@ -429,18 +420,6 @@ fn time_lines_fit_a_page_and_keep_extremes() {
         let of_it = found.timelines.lines.iter().find(|it| (it.run, it.series) == (0, series));
         of_it.expect("a line in the first run").mean.clone()
     };
-    let (data, wal) = (line("volume.data.write_iops"), line("volume.wal.write_iops"));
-    let total = line("volumes.write_iops");
-    let sums = data
-        .iter()
-        .zip(&wal)
-        .zip(&total)
-        .filter_map(|((data, wal), total)| Some(((*data)? + (*wal)?, (*total)?)));
-    let sums: Vec<(f64, f64)> = sums.collect();
-    assert!(sums.len() > 20 && sums.iter().any(|(sum, _)| *sum > 0.0), "{sums:?}");
-    for (sum, total) in sums {
-        assert!((sum - total).abs() <= 1e-3 * sum + 1e-9, "{sum} {total}");
-    }
     // Pages of 8 KiB.
     let sizes: Vec<f64> = line("volume.data.read_size").into_iter().flatten().collect();
     assert!(!sizes.is_empty() && sizes.iter().all(|size| *size == 8192.0), "{sizes:?}");

@@ -356,6 +356,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         started_wall_ns: 1_790_000_000_000_000_000,
         plan: json!({
             "format": 1,
+            "designs": scenario.designs.iter().map(detail).collect::<Vec<_>>(),
             "axes": axes(scenario),
             "databases": databases(scenario),
             "engine": { "kind": "postgresql", "cpus": 4.0, "memory_limit_bytes": 512u64 << 20 },

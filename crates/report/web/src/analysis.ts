@@ -4,7 +4,7 @@
 // Times are seconds since the start of their run, latencies nanoseconds, shares lie in 0..1. A value
 // that could not be computed is null, never zero. Designs, runs and series are referred to by position.
 
-export type Agreement = "confirmed" | "not-confirmed" | "observed" | "by-experiment";
+export type Agreement = "confirmed" | "not-confirmed" | "too-short" | "observed" | "by-experiment";
 
 export type Analysis = {
 format: number,
