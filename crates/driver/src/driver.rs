@@ -128,7 +128,7 @@ impl<B: RunAccounting> Driver<B> {
             state.activity.rest(at);
         }
         state.active_users = users;
-        self.tell_all(|| Command::SetUsers { users, at });
+        self.send_all(|| Command::SetUsers { users, at });
     }
 
     /// Changes the rate of an open loop, in a straight line over `ramp`.
@@ -138,13 +138,13 @@ impl<B: RunAccounting> Driver<B> {
         }
         check_rate(rate_per_second)?;
         let at = self.clock.now();
-        self.tell_all(|| Command::SetRate { rate_per_second, ramp, at });
+        self.send_all(|| Command::SetRate { rate_per_second, ramp, at });
         Ok(())
     }
 
     /// Makes what the load generator itself contributes to a transaction slower, or as fast as it is again.
     pub fn set_handicap(&self, handicap: Handicap) {
-        self.tell_all(|| Command::SetHandicap(handicap));
+        self.send_all(|| Command::SetHandicap(handicap));
     }
 
     /// Changes how the types of transactions are chosen. What a user has drawn already stays.
@@ -155,7 +155,7 @@ impl<B: RunAccounting> Driver<B> {
                 return Err(DriveError::Weights { given, known });
             }
         }
-        self.tell_all(|| Command::SetMix(mix.clone()));
+        self.send_all(|| Command::SetMix(mix.clone()));
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl<B: RunAccounting> Driver<B> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell_all(&self, command: impl Fn() -> Command) {
+    fn send_all(&self, command: impl Fn() -> Command) {
         for thread in &self.threads {
             // A thread that is gone has panicked; `stop` will say so.
             let _ = thread.commands.send(command());
@@ -229,7 +229,7 @@ impl<B: RunAccounting> Driver<B> {
     }
 
     fn end_threads(&mut self, grace: Nanos) -> std::thread::Result<Vec<ThreadEnd<B>>> {
-        self.tell_all(|| Command::Stop { grace });
+        self.send_all(|| Command::Stop { grace });
         let results: Vec<_> = self.threads.drain(..).map(|thread| thread.handle.join()).collect();
         results.into_iter().filter_map(Result::transpose).collect()
     }

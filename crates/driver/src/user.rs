@@ -202,7 +202,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         let taken = self.now;
         if !self.take_connection().await {
             self.lose(transaction, Loss::Abandoned);
-            return C::Workload::tell(&mut self.source, transaction, None);
+            return C::Workload::on_outcome(&mut self.source, transaction, None);
         }
         let connection_since = self.now;
         let mut contention = 0;
@@ -228,11 +228,11 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
                     completed: self.now,
                 };
                 self.complete(transaction, &outcome, &times);
-                C::Workload::tell(&mut self.source, transaction, Some(&outcome));
+                C::Workload::on_outcome(&mut self.source, transaction, Some(&outcome));
             }
             Err(loss) => {
                 self.lose(transaction, loss);
-                C::Workload::tell(&mut self.source, transaction, None);
+                C::Workload::on_outcome(&mut self.source, transaction, None);
             }
         }
         self.give_back_connection(connection_since).await;

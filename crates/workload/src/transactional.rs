@@ -7,7 +7,7 @@
 //! engines (`database`).
 //!
 //! The `k`-th transaction of user `u` is a function of the seed, `u`, `k` and, where weights were set, of
-//! the weights in force when it is drawn. Where users act on answers ([`Workload::tell`]), it is also one of
+//! the weights in force when it is drawn. Where users act on answers ([`Workload::on_outcome`]), it is also one of
 //! what they were answered.
 
 use rand_pcg::Pcg64;
@@ -108,7 +108,7 @@ pub trait Workload: Clone + Send + 'static {
 
     /// Tells the user how its transaction ended, before it draws the next one: for workloads whose users act
     /// on answers. None: it was lost, and whether it was committed may be unknown.
-    fn tell(
+    fn on_outcome(
         _user: &mut Self::User,
         _transaction: &Self::Transaction,
         _outcome: Option<&Self::Outcome>,

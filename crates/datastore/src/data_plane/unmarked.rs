@@ -60,7 +60,7 @@ impl Unmarked {
 
     pub(super) fn insert(&mut self, blocks: Range<u64>) {
         self.blocks.extend(blocks.clone());
-        self.tell(|log, component| log.mark(component, blocks));
+        self.with_log(|log, component| log.mark(component, blocks));
     }
 
     pub(super) fn remove(&mut self, blocks: Range<u64>) {
@@ -68,10 +68,10 @@ impl Unmarked {
             return;
         }
         self.blocks.retain(|block| !blocks.contains(block));
-        self.tell(|log, component| log.clear(component, blocks));
+        self.with_log(|log, component| log.clear(component, blocks));
     }
 
-    fn tell(&self, what: impl FnOnce(&mut dyn MarkLog, ComponentId)) {
+    fn with_log(&self, what: impl FnOnce(&mut dyn MarkLog, ComponentId)) {
         if let Some((component, log)) = &self.log {
             // What another thread left there when it panicked is still the whole log.
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);

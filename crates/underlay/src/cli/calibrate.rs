@@ -209,7 +209,7 @@ fn in_folder(arguments: &Arguments) -> Result<(Measured, TargetKind, Bytes), Sto
     let outcome =
         Target::create(&path, arguments.size).map_err(|error| stop(&error)).and_then(|target| {
             let seed = RootSeed(arguments.seed);
-            fill(&target, seed, &mut tell()).map_err(|error| stop(&error))?;
+            fill(&target, seed, &mut show_progress()).map_err(|error| stop(&error))?;
             Ok((measure_target(&target, arguments)?, target.kind(), target.size()))
         });
     teardown.release(ticket).map_err(host)?;
@@ -230,7 +230,7 @@ fn measure_target(target: &Target, arguments: &Arguments) -> Result<Measured, St
         working_set: used(target.size(), arguments),
         seed: RootSeed(arguments.seed),
     };
-    measure(target, &spec, &mut tell()).map_err(|error| stop(&error))
+    measure(target, &spec, &mut show_progress()).map_err(|error| stop(&error))
 }
 
 /// The part of the target that is used: whole blocks of 1 MiB.
@@ -239,7 +239,7 @@ fn used(size: Bytes, arguments: &Arguments) -> Bytes {
 }
 
 /// Says each phase once, and whether the user wants to go on.
-fn tell() -> impl FnMut(Phase) -> bool {
+fn show_progress() -> impl FnMut(Phase) -> bool {
     let mut last = None;
     move |phase| {
         if last != Some(phase) {

@@ -65,7 +65,7 @@ impl<'a> MixChanges<'a> {
         driver.set_mix(Mix::Weighted(plan.weights.clone())).during("change the mix")?;
         self.in_force = Some(number);
         let text = format!("weights {}", plan.text);
-        self.tell(&text, json!({ "until_ns": until.map(|at| at.0) }), observer)
+        self.report(&text, json!({ "until_ns": until.map(|at| at.0) }), observer)
     }
 
     fn end(
@@ -81,10 +81,10 @@ impl<'a> MixChanges<'a> {
         }
         self.in_force = None;
         driver.set_mix(Mix::Prescribed).during("change the mix")?;
-        self.tell("the mix of the workload again", Value::Null, observer)
+        self.report("the mix of the workload again", Value::Null, observer)
     }
 
-    fn tell(&self, text: &str, data: Value, observer: &mut dyn Observer) -> Result<(), Abort> {
+    fn report(&self, text: &str, data: Value, observer: &mut dyn Observer) -> Result<(), Abort> {
         observer.notice(&Event::Found { severity: Severity::Information, text });
         self.log.event(event::WEIGHTS, self.log.now(), text, data)
     }

@@ -264,7 +264,7 @@ fn carry_out_runs(
         }
         let is_first = order.is_multiple_of(plan.designs.len());
         if is_first && precision::is_reached(study, record, scheduled.repeat)? {
-            precision::tell_reached(study, scheduled.repeat, observer)?;
+            precision::report_reached(study, scheduled.repeat, observer)?;
             return Ok(outcome);
         }
         let RunResult { status, reason, verified } = carry_out(order, *scheduled, observer)?;
@@ -280,7 +280,7 @@ fn carry_out_runs(
             RunStatus::Failed => return Err(Abort::Failed(reason.unwrap_or_default())),
         }
     }
-    precision::tell_missed(study, record, observer)?;
+    precision::report_missed(study, record, observer)?;
     Ok(outcome)
 }
 

@@ -34,18 +34,18 @@ pub(super) fn is_reached(
 }
 
 /// The study ends here.
-pub(super) fn tell_reached(
+pub(super) fn report_reached(
     study: Study<'_>,
     repeats: u32,
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
     let Some(precision) = study.0.procedure.repeats_until else { return Ok(()) };
     let text = format!("the main ratio is known within {precision} after {repeats} repeats");
-    tell(study, (Severity::Information, finding::PRECISION_REACHED, &text), observer)
+    report(study, (Severity::Information, finding::PRECISION_REACHED, &text), observer)
 }
 
 /// The study has reached its limit: says so if the interval is too wide all the same.
-pub(super) fn tell_missed(
+pub(super) fn report_missed(
     study: Study<'_>,
     record: &Path,
     observer: &mut dyn Observer,
@@ -53,16 +53,16 @@ pub(super) fn tell_missed(
     let Some(precision) = study.0.procedure.repeats_until else { return Ok(()) };
     let most = study.0.procedure.repeats;
     if is_reached(study, record, most)? {
-        return tell_reached(study, most, observer);
+        return report_reached(study, most, observer);
     }
     let text = format!(
         "the main ratio is not known within {precision} after {most} repeats, the limit of \
          `repeats-at-most`; longer windows or a quieter host make intervals narrower, too"
     );
-    tell(study, (Severity::Warning, finding::PRECISION_MISSED, &text), observer)
+    report(study, (Severity::Warning, finding::PRECISION_MISSED, &text), observer)
 }
 
-fn tell(
+fn report(
     (_, recorder): Study<'_>,
     (severity, code, text): (Severity, &str, &str),
     observer: &mut dyn Observer,

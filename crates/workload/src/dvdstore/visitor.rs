@@ -106,7 +106,7 @@ impl Visitor {
     }
 
     /// How the step that was drawn last ended; none: it was lost.
-    pub fn tell(&mut self, transaction: &Transaction, outcome: Option<&Outcome>) {
+    pub fn on_outcome(&mut self, transaction: &Transaction, outcome: Option<&Outcome>) {
         // Weights know no visits.
         if self.plan.is_empty() {
             self.refusals = 0;

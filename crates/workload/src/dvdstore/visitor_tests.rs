@@ -36,7 +36,7 @@ fn visit(visitor: &mut Visitor) -> Vec<Transaction> {
     let mut steps = Vec::new();
     loop {
         let transaction = visitor.next_of(&Mix::Prescribed);
-        visitor.tell(&transaction, Some(&DvdStore::imagined(&transaction)));
+        visitor.on_outcome(&transaction, Some(&DvdStore::imagined(&transaction)));
         let step = transaction.step();
         steps.push(transaction);
         if step == Step::Purchase {
@@ -134,7 +134,7 @@ fn answers_flow_into_later_steps() {
                 Transaction::Prices { .. } => Outcome { net_cents: 4_321, ..Outcome::read(2) },
                 other => DvdStore::imagined(other),
             };
-            user.tell(&transaction, Some(&outcome));
+            user.on_outcome(&transaction, Some(&outcome));
             answered.insert(transaction.step());
             match transaction {
                 Transaction::NewReview { customer, .. } => assert_eq!(customer, 77_777),
@@ -158,24 +158,24 @@ fn refusals_repeat_and_losses_end_a_visit() {
         let transaction = user.next_of(&Mix::Prescribed);
         let Transaction::NewCustomer { username, .. } = &transaction else { panic!() };
         assert!(names.insert(username.clone()), "{username} again");
-        user.tell(&transaction, Some(&Outcome::REFUSED));
+        user.on_outcome(&transaction, Some(&Outcome::REFUSED));
     }
     let transaction = user.next_of(&Mix::Prescribed);
-    user.tell(&transaction, Some(&Outcome::wrote(20_001)));
+    user.on_outcome(&transaction, Some(&Outcome::wrote(20_001)));
     for _ in 0..10 {
         let transaction = user.next_of(&Mix::Prescribed);
         assert_eq!(transaction.step(), Step::NewMember);
-        user.tell(&transaction, Some(&Outcome::REFUSED));
+        user.on_outcome(&transaction, Some(&Outcome::REFUSED));
     }
     // A customer who was refused ten times shops all the same.
     let transaction = user.next_of(&Mix::Prescribed);
     assert!(!matches!(transaction.step(), Step::NewMember | Step::NewCustomer));
-    user.tell(&transaction, None);
+    user.on_outcome(&transaction, None);
     // A lost search is only a lost search; a lost registration ends the visit.
     assert_ne!(user.next_of(&Mix::Prescribed).step(), Step::NewCustomer);
     let mut user = visitor(Parameters { behaviour, ..BASE }, 1);
     let transaction = user.next_of(&Mix::Prescribed);
-    user.tell(&transaction, None);
+    user.on_outcome(&transaction, None);
     let next = user.next_of(&Mix::Prescribed);
     assert_eq!(next.step(), Step::NewCustomer);
     assert_ne!(next, transaction);
@@ -223,7 +223,7 @@ fn weights_choose_steps_with_all_their_inputs() {
             }
             other => panic!("{other:?}"),
         }
-        user.tell(&transaction, Some(&Outcome::REFUSED));
+        user.on_outcome(&transaction, Some(&Outcome::REFUSED));
     }
     assert!((2_800..3_200).contains(&purchases), "{purchases}");
 }

@@ -83,8 +83,8 @@ impl Workload for DvdStore {
         }
     }
 
-    fn tell(user: &mut Visitor, transaction: &Transaction, outcome: Option<&Outcome>) {
-        user.tell(transaction, outcome);
+    fn on_outcome(user: &mut Visitor, transaction: &Transaction, outcome: Option<&Outcome>) {
+        user.on_outcome(transaction, outcome);
     }
 
     fn book(

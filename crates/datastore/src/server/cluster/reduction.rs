@@ -271,7 +271,7 @@ impl Counting {
                         }
                         self.report(&place, "count again", |counting| counting.recall(place));
                         self.shared.recalling.fetch_sub(1, Ordering::AcqRel);
-                        self.tell(place.device.group);
+                        self.publish(place.device.group);
                     }
                 }
                 Job::Created(place) => {
@@ -284,7 +284,7 @@ impl Counting {
                         }
                     }
                     let groups: Vec<GroupId> = self.groups.keys().copied().collect();
-                    groups.into_iter().for_each(|group| self.tell(group));
+                    groups.into_iter().for_each(|group| self.publish(group));
                     let blocks: u64 = leaving.iter().map(|leaving| leaving.blocks).sum();
                     self.shared.waiting_blocks.fetch_sub(blocks, Ordering::AcqRel);
                 }
@@ -312,7 +312,7 @@ impl Counting {
         }
     }
 
-    fn tell(&self, group: GroupId) {
+    fn publish(&self, group: GroupId) {
         let Some(counted) = self.groups.get(&group) else { return };
         let mut groups = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
         groups.insert(group, (counted.space(), counted.observed()));
@@ -380,7 +380,7 @@ impl Counting {
         {
             tracing::error!("{component}: could not forget what it held: {error}");
         }
-        self.tell(place.device.group);
+        self.publish(place.device.group);
         if let Err(error) = fs::remove_file(prints_path(&self.component_path(&place))) {
             tracing::warn!("{component}: its prints stay behind: {error}");
         }

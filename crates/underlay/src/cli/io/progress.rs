@@ -37,7 +37,7 @@ impl Progress {
         Progress { what: Some(what), shown: std::io::stderr().is_terminal(), last: None }
     }
 
-    pub(super) fn tell(&mut self, text: impl FnOnce() -> String) {
+    pub(super) fn show(&mut self, text: impl FnOnce() -> String) {
         let recent = self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(400));
         if !self.shown || recent {
             return;

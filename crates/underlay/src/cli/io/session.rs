@@ -120,7 +120,7 @@ impl Watch for Watcher<'_> {
 
     fn wrote(&mut self, written: Written) {
         if let Some(progress) = &mut self.progress {
-            progress.tell(|| format!("{} of {}", written.done, written.of));
+            progress.show(|| format!("{} of {}", written.done, written.of));
         }
     }
 
@@ -133,7 +133,7 @@ impl Watch for Watcher<'_> {
 
     fn second(&mut self, tick: &SecondTick, second: &Second) -> Result<(), Stop> {
         if let Some(progress) = &mut self.progress {
-            progress.tell(|| line(second));
+            progress.show(|| line(second));
         }
         match &mut self.loads {
             Some(loads) => loads.tick(tick).map(drop),

@@ -292,7 +292,7 @@ impl<'a> Faults<'a> {
             "until_ns": until.map(|until| until.0),
             "impaired_components": impaired,
         });
-        self.tell(event::FAULT, at, &action.described(), data, around.observer)
+        self.report(event::FAULT, at, &action.described(), data, around.observer)
     }
 
     fn mend(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
@@ -316,7 +316,7 @@ impl<'a> Faults<'a> {
             happened.mended = Some(at);
         }
         let data = json!({ "number": number + 1, "kind": action.kind().as_str() });
-        self.tell(event::REPAIR, at, &words(&action), data, around.observer)
+        self.report(event::REPAIR, at, &words(&action), data, around.observer)
     }
 
     /// Starts a database that went down, once nothing is broken.
@@ -352,7 +352,7 @@ impl<'a> Faults<'a> {
         let text = format!("the database was started again: {reason}");
         let data = json!({ "until_ns": until.0, "down_since_ns": since.0 });
         self.outages.push(Outage { since, until, reason });
-        self.tell(event::RECOVERY, began, &text, data, around.observer)
+        self.report(event::RECOVERY, began, &text, data, around.observer)
     }
 
     fn goes_down(&mut self, reason: String) {
@@ -374,7 +374,7 @@ impl<'a> Faults<'a> {
         })
     }
 
-    fn tell(
+    fn report(
         &self,
         kind: &str,
         at: Nanos,
