@@ -26,7 +26,7 @@ mod time_dilation;
 mod volumes;
 mod weights;
 mod workload;
-mod worth;
+mod plan_lints;
 
 use std::collections::HashSet;
 
@@ -199,7 +199,7 @@ impl<'a> Resolver<'a> {
             points: Vec::new(),
         };
         plan.estimates = estimate::estimates(&plan, self.host);
-        self.question_worth(&plan);
+        self.lint_plan(&plan);
         if !self.report.is_empty() {
             return None;
         }

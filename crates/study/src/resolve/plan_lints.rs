@@ -11,7 +11,7 @@ use crate::postgresql;
 
 impl Resolver<'_> {
     /// Adds the findings that need the complete plan.
-    pub(super) fn question_worth(&mut self, plan: &Plan) {
+    pub(super) fn lint_plan(&mut self, plan: &Plan) {
         self.doubt_cache(plan);
         self.doubt_working_set(plan);
         if plan.workload.kind.block().is_none() {
