@@ -294,7 +294,7 @@ pub enum DatastoreError {
     Running(PathBuf),
     /// The supervisor ended while it was starting.
     #[error("the datastore in `{}` could not be started: {last_words}", directory.display())]
-    KeeperEnded {
+    SupervisorEnded {
         /// Where the datastore lives.
         directory: PathBuf,
         /// What it said last.
@@ -302,7 +302,7 @@ pub enum DatastoreError {
     },
     /// The supervisor does not get anywhere.
     #[error("the datastore did not {action} within {seconds} s; see `{}`", log.display())]
-    KeeperSilent {
+    SupervisorSilent {
         /// What it should have done.
         action: &'static str,
         /// How long it was waited for.
@@ -316,16 +316,16 @@ pub enum DatastoreError {
         .0.display(),
         .0.display()
     )]
-    KeeperLeft(PathBuf),
+    SupervisorLeft(PathBuf),
     /// Whoever wanted it wants it no more.
     #[error("the start of the datastore was given up")]
     GivenUp,
     /// The supervisor would not do it; nothing was changed.
     #[error("{0}")]
-    KeeperRefused(String),
+    SupervisorRefused(String),
     /// The supervisor tried, and it went wrong.
     #[error("{0}")]
-    KeeperFailed(String),
+    SupervisorFailed(String),
     /// The configuration of the server process.
     #[error("`{}` is not a server configuration: {source}", path.display())]
     BadConfig {

@@ -163,12 +163,12 @@ impl Connection {
             Ok(answer)
         };
         let answer = exchange().map_err(|error| match has_hung_up(&error) {
-            true => DatastoreError::KeeperLeft(self.directory()),
+            true => DatastoreError::SupervisorLeft(self.directory()),
             false => DatastoreError::system("talk to the datastore's supervisor")(error),
         })?;
         match serde_json::from_str(&answer) {
-            Ok(Reply::Refused { reason }) => Err(DatastoreError::KeeperRefused(reason)),
-            Ok(Reply::Failed { reason }) => Err(DatastoreError::KeeperFailed(reason)),
+            Ok(Reply::Refused { reason }) => Err(DatastoreError::SupervisorRefused(reason)),
+            Ok(Reply::Failed { reason }) => Err(DatastoreError::SupervisorFailed(reason)),
             Ok(reply) => Ok(reply),
             Err(_) => Err(DatastoreError::BadAnswer { command: line, answer }),
         }

@@ -191,7 +191,7 @@ impl DataDirectory {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.directory.join("keeper.log")
+        self.directory.join("supervisor.log")
     }
 
     pub(super) fn lock_file(&self) -> PathBuf {

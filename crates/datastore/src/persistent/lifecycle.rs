@@ -86,7 +86,7 @@ impl DataDirectory {
     }
 
     /// Starts the supervisor, unless it runs, and waits until all volumes are there. `program` understands
-    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed supervisor left is taken down first;
+    /// `datastore-supervisor --directory DIR` by calling [`super::keep`]. What a killed supervisor left is taken down first;
     /// refused while that is in use. Once `is_given_up` says so, a supervisor that this call has started is ended again.
     pub fn start(
         &self,
@@ -131,7 +131,7 @@ impl DataDirectory {
             let ended =
                 supervisor.try_wait().map_err(DatastoreError::system("wait for the supervisor"))?;
             if ended.is_some() {
-                return Err(DatastoreError::KeeperEnded {
+                return Err(DatastoreError::SupervisorEnded {
                     directory: self.directory().to_path_buf(),
                     last_words: last_words(&log_path, begin),
                 });
@@ -156,7 +156,7 @@ impl DataDirectory {
         let errors = log.try_clone().map_err(DatastoreError::file("open", &log_path))?;
         let mut command = Command::new(program);
         command
-            .args(["datastore-keeper", "--directory"])
+            .args(["datastore-supervisor", "--directory"])
             .arg(self.directory())
             .current_dir("/")
             .stdin(lock.into_stdin())
@@ -191,7 +191,7 @@ impl DataDirectory {
         let Some(connection) = self.connect()? else { return Ok(None) };
         match connection.status() {
             Ok(_) => Ok(Some(connection)),
-            Err(DatastoreError::KeeperLeft(_) | DatastoreError::System { .. }) => Ok(None),
+            Err(DatastoreError::SupervisorLeft(_) | DatastoreError::System { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -215,7 +215,7 @@ impl DataDirectory {
             // Asked anew each time: one that was starting has no ear yet, and another may have been started meanwhile.
             match self.connect()?.map(&ask) {
                 // It was dying when it was asked. Whether it is gone, the lock says.
-                None | Some(Err(DatastoreError::KeeperLeft(_))) => {}
+                None | Some(Err(DatastoreError::SupervisorLeft(_))) => {}
                 Some(outcome) => {
                     outcome?;
                     (deadline, action) = (Instant::now() + END_LIMIT, "stop");
@@ -253,7 +253,7 @@ impl DataDirectory {
         }
         let lock = match self.halt(Connection::stop_if_empty, Forced::Yes) {
             Ok(lock) => lock,
-            Err(DatastoreError::KeeperRefused(_)) => return Ok(false),
+            Err(DatastoreError::SupervisorRefused(_)) => return Ok(false),
             Err(error) => return Err(error),
         };
         if !self.description()?.volumes.is_empty() {
@@ -316,7 +316,7 @@ impl DataDirectory {
     }
 
     fn silent(&self, action: &'static str, limit: Duration) -> DatastoreError {
-        DatastoreError::KeeperSilent { action, seconds: limit.as_secs(), log: self.log() }
+        DatastoreError::SupervisorSilent { action, seconds: limit.as_secs(), log: self.log() }
     }
 }
 
@@ -423,12 +423,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_between_a_start_and_its_keeper() {
+    fn nobody_gets_between_a_start_and_its_supervisor() {
         let folder = tempfile::tempdir().unwrap();
         let data_directory = made(folder.path());
         let script = "flock -n \"$3/lock\" true && echo free || echo held\ncat \"$3/lock\"\nexit 1";
         let error = data_directory.start(&program(folder.path(), script), &|| false).unwrap_err();
-        let DatastoreError::KeeperEnded { last_words, .. } = &error else { panic!("{error}") };
+        let DatastoreError::SupervisorEnded { last_words, .. } = &error else { panic!("{error}") };
         assert_eq!(last_words, "held\nstarting");
         assert_eq!(holder(&data_directory.lock_file()), None);
         // Not one of a group that a terminal's Ctrl-C is meant for.
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_is_given_up_leaves_no_keeper() {
+    fn a_start_that_is_given_up_leaves_no_supervisor() {
         let folder = tempfile::tempdir().unwrap();
         let data_directory = made(folder.path());
         let sleeper = program(folder.path(), "touch \"$3/begun\"; exec sleep 60");

@@ -6,7 +6,7 @@
 //!   volumes/<name>        the bytes of each volume, sparse
 //!   components/           instead: the bytes of a cluster's components, by device
 //!   cluster.json          what the cluster must not forget: placement, what is stale
-//!   keeper.log            what the supervisor said
+//!   supervisor.log        what the supervisor said
 //!   lock                  held by whoever starts the datastore, then by its supervisor
 //!   run/                  only while it runs:
 //!     k.sock              the supervisor's socket: what `underlay volume` talks to

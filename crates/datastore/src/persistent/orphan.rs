@@ -73,7 +73,7 @@ fn release_all(data_directory: &DataDirectory, orphan: &Orphan) -> Result<(), Da
     let all = |step: fn(&str, Option<&Path>, &Path) -> Result<(), String>| {
         let mut each = left.iter();
         each.try_for_each(|(name, mount, device)| step(name, mount.as_deref(), device))
-            .map_err(DatastoreError::KeeperRefused)
+            .map_err(DatastoreError::SupervisorRefused)
     };
     all(check_free)?;
     all(|name, mount, _| unmount_free(name, mount))?;

@@ -111,7 +111,7 @@ pub struct Status {
     /// Where it lives.
     pub directory: PathBuf,
     /// The supervisor's and the server's process.
-    #[serde(rename = "keeper-pid")]
+    #[serde(alias = "keeper-pid")]
     pub supervisor_pid: u32,
     /// The server's process.
     pub server_pid: u32,

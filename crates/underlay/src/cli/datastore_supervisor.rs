@@ -1,4 +1,4 @@
-//! `underlay datastore-keeper` (hidden): the process that holds a persistent datastore while it runs.
+//! `underlay datastore-supervisor` (hidden): the process that holds a persistent datastore while it runs.
 
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};

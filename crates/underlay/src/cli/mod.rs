@@ -93,7 +93,7 @@ enum Command {
     #[command(hide = true)]
     DatastoreServer(datastore_server::Arguments),
     /// The process that holds a running datastore (started by `underlay volume`).
-    #[command(hide = true, name = "datastore-keeper")]
+    #[command(hide = true, name = "datastore-supervisor")]
     DatastoreSupervisor(datastore_supervisor::Arguments),
 }
 

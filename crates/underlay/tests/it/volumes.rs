@@ -179,7 +179,7 @@ fn volumes_outlive_stops_and_kills() {
     witness.write(&store);
 
     // The supervisor dies: the volumes go on working, and can be cleaned away; the data stays.
-    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    kill(&store.json("list", &[])["datastore"]["supervisor-pid"]);
     let mounted = store.directory.join("run/mnt/data/witness");
     assert_eq!(fs::read(mounted).expect("still there").len(), 1 << 20);
     store.bench.run(&["clean"]).expect(0);
@@ -190,7 +190,7 @@ fn volumes_outlive_stops_and_kills() {
 
     // Both die, and the next start clears up by itself.
     let status = &store.json("list", &[])["datastore"];
-    kill(&status["keeper-pid"]);
+    kill(&status["supervisor-pid"]);
     kill(&status["server-pid"]);
     store.volume("start", &[]).expect(0);
     witness.check(&store);
@@ -213,7 +213,7 @@ fn volumes_outlive_stops_and_kills() {
 
 /// Volumes that are served without a supervisor are no less in use, and no less anybody's data.
 #[test]
-fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
+fn volumes_of_a_killed_supervisor_are_in_use_until_they_are_not() {
     if let Some(reason) = cannot_attach() {
         eprintln!("skip: {reason}");
         return;
@@ -225,10 +225,10 @@ fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
     let mut witness = Witness { number: 0 };
     witness.write(&store);
     let in_use = File::open(places(&store).0).expect("a file");
-    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    kill(&store.json("list", &[])["datastore"]["supervisor-pid"]);
 
     let listed = store.json("list", &[]);
-    assert_eq!((&listed["running"], &listed["keeper-gone"]), (&false.into(), &true.into()));
+    assert_eq!((&listed["running"], &listed["supervisor-gone"]), (&false.into(), &true.into()));
     let said = store.volume("list", &[]).expect(0);
     assert!(said.contains("its supervisor is gone, but its volumes are still served"), "{said}");
     store.refusal("stat", &[], "its volumes are still served");
@@ -244,19 +244,19 @@ fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
     store.volume("stop", &[]).expect(0);
     assert_eq!(store.on_host(), Vec::<String>::new());
     assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
-    assert_eq!(store.json("list", &[])["keeper-gone"], false);
+    assert_eq!(store.json("list", &[])["supervisor-gone"], false);
     store.volume("start", &[]).expect(0);
     witness.check(&store);
 
     // A bare block device may be held by a program too.
-    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    kill(&store.json("list", &[])["datastore"]["supervisor-pid"]);
     let link = store.directory.join("run/dev/bare");
     let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(link).expect("held");
     store.refusal("rm", &["--all"], "of volume `bare` is in use");
     drop(held);
     store.volume("start", &[]).expect(0);
     witness.check(&store);
-    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    kill(&store.json("list", &[])["datastore"]["supervisor-pid"]);
     store.volume("rm", &["--all"]).expect(0);
     assert!(!store.directory.exists());
     assert_eq!(store.on_host(), Vec::<String>::new());

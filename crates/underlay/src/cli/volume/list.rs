@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 Ok(())
             }
             // It was stopped or killed a moment ago.
-            Err(DatastoreError::KeeperLeft(_)) => {
+            Err(DatastoreError::SupervisorLeft(_)) => {
                 described(arguments, &home, State::Busy(Busy::Stopping))
             }
             Err(error) => Err(stop(&error)),
@@ -60,7 +60,7 @@ impl State {
             State::Running => "running",
             State::Busy(busy) => busy.as_str(),
             State::Stopped => "stopped",
-            State::SupervisorGone => "keeper-gone",
+            State::SupervisorGone => "supervisor-gone",
         }
     }
 }
@@ -73,7 +73,7 @@ fn described(arguments: &Arguments, home: &DataDirectory, state: State) -> Resul
         return show::json(&json!({
             "running": false,
             "state": state.as_str(),
-            "keeper-gone": state == State::SupervisorGone,
+            "supervisor-gone": state == State::SupervisorGone,
             "datastore": stopped(&directory, &description),
         }));
     }

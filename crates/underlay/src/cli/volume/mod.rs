@@ -91,10 +91,10 @@ fn stop(error: &DatastoreError) -> Stop {
         | DatastoreError::Listen { .. }
         | DatastoreError::File { .. }
         | DatastoreError::System { .. } => Stop::host(text),
-        DatastoreError::KeeperEnded { .. }
-        | DatastoreError::KeeperLeft(_)
-        | DatastoreError::KeeperSilent { .. }
-        | DatastoreError::KeeperFailed(_)
+        DatastoreError::SupervisorEnded { .. }
+        | DatastoreError::SupervisorLeft(_)
+        | DatastoreError::SupervisorSilent { .. }
+        | DatastoreError::SupervisorFailed(_)
         | DatastoreError::ServerDied { .. }
         | DatastoreError::ServerSilent { .. }
         | DatastoreError::NotTakenDown { .. }
