@@ -46,6 +46,5 @@ pub mod transaction_counter;
 
 pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
-pub use schema_ownership as place;
 pub use session::{Commits, Connector, Session};
 pub use target::{Address, Secret, Target};

@@ -13,7 +13,7 @@ use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
 use crate::mariadb::ownership::{release, state};
-use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
+use crate::schema_ownership::{SchemaClaim, State, WorkloadTables};
 use crate::target::Target;
 
 const MARKER_SQL: &str = "CREATE TABLE underlay_batch (format int NOT NULL, rows_wanted int NOT NULL, \
@@ -74,7 +74,7 @@ pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), Batch
     match state(&mut conn, &database, WorkloadTables::Batch).await? {
         State::Absent | State::Free => {}
         State::Foreign => return Err(BatchError::Foreign),
-        State::Ours => drop_tables(target, PlaceClaim::Keep).await?,
+        State::Ours => drop_tables(target, SchemaClaim::Keep).await?,
     }
     let made_database = state(&mut conn, &database, WorkloadTables::Batch).await? == State::Absent;
     let quoted = quoted(&database);
@@ -120,10 +120,10 @@ pub(crate) async fn marker(target: &Target) -> Result<Marker, BatchError> {
 }
 
 pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
-    drop_tables(target, PlaceClaim::Release).await
+    drop_tables(target, SchemaClaim::Release).await
 }
 
-async fn drop_tables(target: &Target, claim: PlaceClaim) -> Result<(), BatchError> {
+async fn drop_tables(target: &Target, claim: SchemaClaim) -> Result<(), BatchError> {
     let mut conn = open_ours(target).await?;
     let made: Option<bool> =
         conn.query_first("SELECT made_database FROM underlay_batch").await.map_err(refused)?;

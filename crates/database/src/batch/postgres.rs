@@ -10,7 +10,7 @@ use underlay_workload::batch::{
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
 use crate::postgres::ownership::{remove, state};
-use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
+use crate::schema_ownership::{SchemaClaim, State, WorkloadTables};
 use crate::target::Target;
 
 /// The study's table. `clock_timestamp` is the moment of the insertion; `CURRENT_TIMESTAMP` would be that of the
@@ -45,7 +45,7 @@ async fn is_there(client: &Client) -> Result<bool, BatchError> {
 pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), BatchError> {
     let client = target.connect().await?;
     if is_there(&client).await? {
-        remove(&client, WorkloadTables::Batch, PlaceClaim::Keep).await?;
+        remove(&client, WorkloadTables::Batch, SchemaClaim::Keep).await?;
     }
     let sql = match state(&client, WorkloadTables::Batch).await? {
         State::Absent => SCHEMA_SQL.to_string(),
@@ -112,7 +112,7 @@ pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
     if !is_there(&client).await? {
         return Err(BatchError::NotThere);
     }
-    Ok(remove(&client, WorkloadTables::Batch, PlaceClaim::Release).await?)
+    Ok(remove(&client, WorkloadTables::Batch, SchemaClaim::Release).await?)
 }
 
 pub(crate) async fn verify(

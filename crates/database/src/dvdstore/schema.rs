@@ -7,7 +7,7 @@ use super::sql::dialect;
 use super::{Described, DvdStoreError, MARKER_FORMAT};
 use crate::connection::{Connection, is_true};
 use crate::schema_ownership::WorkloadTables;
-use crate::schema_ownership::state::{BINARY_TEXT, Definition, PlaceClaim, SchemaOwner, State};
+use crate::schema_ownership::state::{BINARY_TEXT, Definition, SchemaClaim, SchemaOwner, State};
 use crate::target::Target;
 
 pub(super) const OURS: WorkloadTables = WorkloadTables::Dvdstore;
@@ -75,7 +75,7 @@ pub(super) async fn describe<C: SchemaOwner + Connection>(
 /// Removes tables and routines, if Underlay created them.
 pub(super) async fn drop_tables<C: SchemaOwner>(target: &Target) -> Result<(), DvdStoreError> {
     require_ours::<C>(target).await?;
-    Ok(C::remove(target, OURS, PlaceClaim::Release).await?)
+    Ok(C::remove(target, OURS, SchemaClaim::Release).await?)
 }
 
 async fn require_ours<C: SchemaOwner>(target: &Target) -> Result<(), DvdStoreError> {

@@ -11,7 +11,7 @@ use crate::connection::{Connection, RequestError};
 use crate::error::{CommitState, SessionError};
 use crate::schema_ownership::names::WorkloadTables;
 use crate::schema_ownership::state::{
-    Afterwards, CLAIM, Definition, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, SchemaOwner,
+    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, SchemaClaim, OwnershipError, SchemaOwner,
     State,
 };
 use crate::target::Target;
@@ -104,7 +104,7 @@ impl SchemaOwner for MariadbConnection {
     async fn remove(
         target: &Target,
         workload: WorkloadTables,
-        claim: PlaceClaim,
+        claim: SchemaClaim,
     ) -> Result<(), SessionError> {
         let database = database_of(target, workload);
         let mut conn = connect(&target.with_database("")).await?;
@@ -165,7 +165,7 @@ impl SchemaOwner for MariadbConnection {
         was_made: bool,
     ) -> Result<(), SessionError> {
         let mut conn = connect(&target.with_database("")).await?;
-        release(&mut conn, database_of(target, workload), was_made, PlaceClaim::Keep).await
+        release(&mut conn, database_of(target, workload), was_made, SchemaClaim::Keep).await
     }
 }
 
@@ -241,10 +241,10 @@ pub(crate) async fn release(
     conn: &mut Conn,
     database: &str,
     made_database: bool,
-    claim: PlaceClaim,
+    claim: SchemaClaim,
 ) -> Result<(), SessionError> {
     let quoted = quoted(database);
-    if claim == PlaceClaim::Release {
+    if claim == SchemaClaim::Release {
         let sql = format!("DROP TABLE IF EXISTS {quoted}.{CLAIM}");
         conn.query_drop(sql).await.map_err(refused)?;
     }
@@ -261,10 +261,10 @@ pub(crate) async fn release(
 pub(crate) async fn look(
     target: &Target,
     workload: WorkloadTables,
-) -> Result<Option<ForeignPlace>, PlaceError> {
+) -> Result<Option<ForeignSchema>, OwnershipError> {
     let database = database_of(target, workload).to_string();
     if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(&database)) {
-        return Err(PlaceError::System(database));
+        return Err(OwnershipError::System(database));
     }
     let mut conn = connect(&target.with_database("")).await?;
     require_sight(&mut conn, &database, workload.marker()).await?;
@@ -277,10 +277,10 @@ pub(crate) async fn look(
     }
     let Contents { tables: names, others, markers, odd, .. } = found;
     if let Some(marker) = markers.into_iter().next() {
-        return Err(PlaceError::OtherWorkload { place: database, marker });
+        return Err(OwnershipError::OtherWorkload { place: database, marker });
     }
     if let Some((name, kind)) = odd {
-        return Err(PlaceError::NotATable { place: database, name, kind });
+        return Err(OwnershipError::NotATable { place: database, name, kind });
     }
     let place = quoted(&database);
     for parent in &names {
@@ -295,7 +295,7 @@ pub(crate) async fn look(
         if let Some((child, ..)) =
             children.into_iter().find(|(_, schema, name)| stays(schema, name))
         {
-            return Err(PlaceError::Referenced { place: database, child, parent: parent.clone() });
+            return Err(OwnershipError::Referenced { place: database, child, parent: parent.clone() });
         }
     }
     // Those of tables that go go with them.
@@ -312,7 +312,7 @@ pub(crate) async fn look(
     });
     if let Some((name, table)) = in_the_way {
         let kind = format!("a trigger of `{table}`");
-        return Err(PlaceError::NotATable { place: database, name, kind });
+        return Err(OwnershipError::NotATable { place: database, name, kind });
     }
     let mut tables = Vec::new();
     for name in names {
@@ -333,7 +333,7 @@ pub(crate) async fn look(
         let own = workload.routines(Engine::Mariadb);
         own.iter().any(|own| own.eq_ignore_ascii_case(name))
     };
-    Ok(Some(ForeignPlace {
+    Ok(Some(ForeignSchema {
         name: database.clone(),
         tables,
         routines: routines.into_iter().filter(is_own).collect(),
@@ -346,9 +346,9 @@ pub(crate) async fn look(
 pub(crate) async fn clear(
     target: &Target,
     workload: WorkloadTables,
-    found: &ForeignPlace,
+    found: &ForeignSchema,
     afterwards: Afterwards,
-) -> Result<(), PlaceError> {
+) -> Result<(), OwnershipError> {
     let mut conn = connect(&target.with_database("")).await?;
     let place = quoted(&found.place);
     // References are between these tables alone: [`look`] saw to it.

@@ -9,7 +9,7 @@ use crate::error::{CommitState, SessionError};
 use crate::postgres::connection::PostgresConnection;
 use crate::schema_ownership::names::WorkloadTables;
 use crate::schema_ownership::state::{
-    Afterwards, CLAIM, Definition, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, SchemaOwner,
+    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, SchemaClaim, OwnershipError, SchemaOwner,
     State,
 };
 use crate::target::Target;
@@ -80,7 +80,7 @@ impl SchemaOwner for PostgresConnection {
     async fn remove(
         target: &Target,
         workload: WorkloadTables,
-        claim: PlaceClaim,
+        claim: SchemaClaim,
     ) -> Result<(), SessionError> {
         remove(&target.connect().await?, workload, claim).await
     }
@@ -243,12 +243,12 @@ fn removal(schema: &str, tables: &[String], routines: &[String]) -> String {
 pub(crate) async fn remove(
     client: &Client,
     workload: WorkloadTables,
-    claim: PlaceClaim,
+    claim: SchemaClaim,
 ) -> Result<(), SessionError> {
     let schema = workload.schema().expect("a workload with a schema of its own");
     let mut found = contents(client, schema, workload).await?;
     found.tables.push(workload.marker().to_string());
-    if found.is_claimed && claim == PlaceClaim::Release {
+    if found.is_claimed && claim == SchemaClaim::Release {
         found.tables.push(CLAIM.to_string());
     }
     // One simple query is one transaction: either all of it goes, or nothing does.
@@ -268,7 +268,7 @@ pub(crate) async fn remove(
 pub(crate) async fn look(
     client: &Client,
     workload: WorkloadTables,
-) -> Result<Option<ForeignPlace>, PlaceError> {
+) -> Result<Option<ForeignSchema>, OwnershipError> {
     let row = client
         .query_one(
             "SELECT current_database()::text, coalesce((SELECT nspname FROM pg_class \
@@ -285,10 +285,10 @@ pub(crate) async fn look(
         return Ok(None);
     };
     if row.get(2) {
-        return Err(PlaceError::System(database));
+        return Err(OwnershipError::System(database));
     }
     if schema.starts_with("pg_") || schema == "information_schema" {
-        return Err(PlaceError::System(schema));
+        return Err(OwnershipError::System(schema));
     }
     let found = contents(client, &schema, workload).await?;
     let is_foreign = match workload.schema() {
@@ -303,10 +303,10 @@ pub(crate) async fn look(
         return Ok(None);
     }
     if let Some(marker) = found.markers.into_iter().next() {
-        return Err(PlaceError::OtherWorkload { place: schema, marker });
+        return Err(OwnershipError::OtherWorkload { place: schema, marker });
     }
     if let Some((name, kind)) = found.odd {
-        return Err(PlaceError::NotATable { place: schema, name, kind });
+        return Err(OwnershipError::NotATable { place: schema, name, kind });
     }
     let mut tables = Vec::new();
     for name in found.tables {
@@ -314,7 +314,7 @@ pub(crate) async fn look(
         let rows: i64 = client.query_one(&sql, &[]).await.map_err(refused)?.get(0);
         tables.push(ForeignTable { name, rows: rows.unsigned_abs() });
     }
-    Ok(Some(ForeignPlace {
+    Ok(Some(ForeignSchema {
         name: format!("{database}.{schema}"),
         tables,
         routines: found.routines,
@@ -327,9 +327,9 @@ pub(crate) async fn look(
 pub(crate) async fn clear(
     client: &Client,
     workload: WorkloadTables,
-    found: &ForeignPlace,
+    found: &ForeignSchema,
     afterwards: Afterwards,
-) -> Result<(), PlaceError> {
+) -> Result<(), OwnershipError> {
     let names: Vec<String> = found.tables.iter().map(|table| table.name.clone()).collect();
     let mut sql = removal(&found.place, &names, &found.routines);
     if afterwards == Afterwards::Load && workload.schema().is_some() {
@@ -338,7 +338,7 @@ pub(crate) async fn clear(
     }
     client.batch_execute(&sql).await.map_err(|error| match error.code() {
         Some(&SqlState::DEPENDENT_OBJECTS_STILL_EXIST) => {
-            PlaceError::InUse { place: found.place.clone(), why: refused(error).message }
+            OwnershipError::InUse { place: found.place.clone(), why: refused(error).message }
         }
         _ => refused(error).into(),
     })

@@ -13,8 +13,8 @@ pub(crate) mod state;
 
 pub use names::WorkloadTables;
 pub(crate) use names::tpcc_name;
-pub use state::{Afterwards, ForeignPlace, ForeignTable, PlaceError};
-pub(crate) use state::{PlaceClaim, State};
+pub use state::{Afterwards, ForeignSchema, ForeignTable, OwnershipError};
+pub(crate) use state::{SchemaClaim, State};
 
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
@@ -23,11 +23,11 @@ use crate::{Engine, mariadb, postgres};
 /// Counts the rows of the tables that it names, which takes a while where they are large.
 ///
 /// # Errors
-/// When what is there can never be replaced: see [`PlaceError`].
+/// When what is there can never be replaced: see [`OwnershipError`].
 pub async fn look(
     target: &Target,
     workload: WorkloadTables,
-) -> Result<Option<ForeignPlace>, PlaceError> {
+) -> Result<Option<ForeignSchema>, OwnershipError> {
     let work = async {
         match target.engine {
             Engine::Postgresql => {
@@ -47,9 +47,9 @@ pub async fn look(
 pub async fn clear(
     target: &Target,
     workload: WorkloadTables,
-    found: &ForeignPlace,
+    found: &ForeignSchema,
     afterwards: Afterwards,
-) -> Result<(), PlaceError> {
+) -> Result<(), OwnershipError> {
     let work = async {
         match target.engine {
             Engine::Postgresql => {

@@ -10,7 +10,7 @@ pub(crate) const CLAIM: &str = "underlay_claim";
 
 /// Whether a place stays given to the workload when its tables are removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PlaceClaim {
+pub(crate) enum SchemaClaim {
     /// Tables follow at once.
     Keep,
     /// The place is its owner's again.
@@ -32,7 +32,7 @@ pub(crate) enum State {
 
 /// What somebody else has where a workload's tables go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignPlace {
+pub struct ForeignSchema {
     /// What the user repeats to give the place away: `database.schema` on PostgreSQL, the database on MariaDB.
     pub name: String,
     /// Tables of the workload's names, in order of their names.
@@ -65,7 +65,7 @@ pub enum Afterwards {
 
 /// Why a place could not be looked at or cleared.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum OwnershipError {
     /// The server keeps its own tables there.
     #[error("`{0}` belongs to the server itself: nothing there is replaced")]
     System(String),
@@ -159,7 +159,7 @@ pub(crate) trait SchemaOwner {
     async fn remove(
         target: &Target,
         workload: WorkloadTables,
-        claim: PlaceClaim,
+        claim: SchemaClaim,
     ) -> Result<(), SessionError>;
 
     /// Who created the tables `<stem><number>` of a workload that has no schema of its own, and the first of them by name where it was

@@ -11,7 +11,7 @@ use super::{Described, MARKER_FORMAT, TpccError};
 use crate::connection::{Connection, is_true};
 use crate::error::SessionError;
 use crate::schema_ownership::WorkloadTables;
-use crate::schema_ownership::state::{BINARY_TEXT, Definition, PlaceClaim, SchemaOwner, State};
+use crate::schema_ownership::state::{BINARY_TEXT, Definition, SchemaClaim, SchemaOwner, State};
 use crate::target::Target;
 
 pub(super) const OURS: WorkloadTables = WorkloadTables::Tpcc;
@@ -82,7 +82,7 @@ pub(super) async fn describe<C: SchemaOwner + Connection>(
 /// Removes tables and routines, if Underlay created them.
 pub(super) async fn drop_schema<C: SchemaOwner>(target: &Target) -> Result<(), TpccError> {
     require_ours::<C>(target).await?;
-    Ok(C::remove(target, OURS, PlaceClaim::Release).await?)
+    Ok(C::remove(target, OURS, SchemaClaim::Release).await?)
 }
 
 async fn require_ours<C: SchemaOwner>(target: &Target) -> Result<(), TpccError> {

@@ -7,7 +7,7 @@ use super::mariadb::database_of;
 use super::rows::Table;
 use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
 use crate::mariadb::connection::quoted;
-use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
+use crate::schema_ownership::{SchemaClaim, State, WorkloadTables};
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
 
@@ -177,7 +177,7 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
             let removed = postgres::ownership::remove(
                 &client,
                 WorkloadTables::Warehouse,
-                PlaceClaim::Release,
+                SchemaClaim::Release,
             )
             .await;
             return Ok(removed?);
@@ -199,7 +199,7 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
             &mut conn,
             &database_of(target),
             was_made,
-            PlaceClaim::Release,
+            SchemaClaim::Release,
         )
         .await;
         Ok(released?)

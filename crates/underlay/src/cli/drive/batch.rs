@@ -12,7 +12,7 @@ use underlay_database::batch::{
     BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, rows_by_server_clock,
     verify,
 };
-use underlay_database::place::WorkloadTables;
+use underlay_database::schema_ownership::WorkloadTables;
 use underlay_study::{BatchPlan, WorkloadKind};
 use underlay_workload::batch::{MAX_ROWS, Mode, Parameters, STUDY_ROWS};
 

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use underlay_core::Bytes;
 use underlay_database::dvdstore::{DvdStoreError, describe, drop_tables};
-use underlay_database::place::WorkloadTables;
+use underlay_database::schema_ownership::WorkloadTables;
 use underlay_study::{DvdstorePlan, WorkloadKind};
 use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, Parameters, SHAPE, Size};
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 use underlay_database::Engine;
-use underlay_database::place::{Afterwards, ForeignPlace, PlaceError, clear, look};
+use underlay_database::schema_ownership::{Afterwards, ForeignSchema, OwnershipError, clear, look};
 
 use super::{Action, Command, given_up};
 use crate::lab::workload::{Access, session_failed, stopped};
@@ -46,7 +46,7 @@ pub(super) fn replace(
         errln!("{line}");
     }
     let refused = |error| match error {
-        PlaceError::Session(error) => {
+        OwnershipError::Session(error) => {
             let kept = match target.engine {
                 Engine::Postgresql => "; nothing was removed",
                 Engine::Mariadb => "",
@@ -68,7 +68,7 @@ pub(super) fn replace(
 }
 
 /// What goes and what stays.
-fn in_words(engine: Engine, found: &ForeignPlace) -> Vec<String> {
+fn in_words(engine: Engine, found: &ForeignSchema) -> Vec<String> {
     let (kind, name) = (kind(engine), &found.name);
     let mut lines = vec![match found.tables.len() + found.routines.len() {
         0 => format!(

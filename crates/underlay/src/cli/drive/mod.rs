@@ -31,7 +31,7 @@ use serde_json::{Map, Value, json};
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
-use underlay_database::place::{Afterwards, WorkloadTables};
+use underlay_database::schema_ownership::{Afterwards, WorkloadTables};
 use underlay_database::run_lock;
 use underlay_driver::noop_ceiling;
 use underlay_record::CheckMoment;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use underlay_core::RootSeed;
-use underlay_database::place::WorkloadTables;
+use underlay_database::schema_ownership::WorkloadTables;
 use underlay_database::sysbench::{SysbenchError, describe, drop_bulk_tables, drop_tables, others};
 use underlay_study::{SysbenchPlan, WorkloadKind};
 use underlay_workload::sysbench::{Distribution, Parameters, SHAPE, Script, Sysbench};

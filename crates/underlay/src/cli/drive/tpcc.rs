@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::place::WorkloadTables;
+use underlay_database::schema_ownership::WorkloadTables;
 use underlay_database::tpcc::{
     Mode, OrderNumbers, TableNames, TpccError, describe, drop_schema, order_numbers, others,
 };

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 use underlay_core::Nanos;
-use underlay_database::place::WorkloadTables;
+use underlay_database::schema_ownership::WorkloadTables;
 use underlay_database::warehouse::{Measured, Step, WarehouseError, describe, drop_schema};
 use underlay_record::CheckMoment;
 use underlay_study::{WarehousePlan, WorkloadKind};

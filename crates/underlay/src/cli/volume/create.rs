@@ -1,6 +1,6 @@
 //! `underlay volume create`: creates a volume, and its datastore if there is none yet.
 
-use super::{home, program, show, stop};
+use super::{data_directory, program, show, stop};
 use crate::cli::designs::{datastore_of, told};
 use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;
@@ -131,8 +131,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let directory_existed = arguments.directory.exists();
     let is_new = !arguments.directory.join("datastore.json").exists();
     interrupt::install();
-    let home = if is_new { make(arguments)? } else { existing(arguments)? };
-    match bring_up(&home, &program, volume) {
+    let store = if is_new { make(arguments)? } else { existing(arguments)? };
+    match bring_up(&store, &program, volume) {
         Ok(created) if arguments.json => show::json(&created),
         Ok(created) => {
             for warning in &created.warnings {
@@ -143,7 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         Err(reason) => {
             if is_new {
-                undo(home, directory_existed);
+                undo(store, directory_existed);
             }
             Err(reason)
         }
@@ -167,9 +167,9 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
 }
 
 /// Starts the datastore and creates the volume. An interrupt in between undoes both; a step in progress is completed first.
-fn bring_up(home: &DataDirectory, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
+fn bring_up(store: &DataDirectory, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
     let interrupted = || Stop::interrupted("interrupted; the volume was not created");
-    let started = home.start(program, &interrupt::requested);
+    let started = store.start(program, &interrupt::requested);
     if matches!(started, Err(DatastoreError::GivenUp)) || interrupt::requested() {
         return Err(interrupted());
     }
@@ -184,8 +184,8 @@ fn bring_up(home: &DataDirectory, program: &Path, volume: NewVolume) -> Result<V
 }
 
 /// Removes a datastore that was created for a volume that failed. If that fails too, the reason is printed.
-fn undo(home: DataDirectory, directory_existed: bool) {
-    match home.withdraw(directory_existed) {
+fn undo(store: DataDirectory, directory_existed: bool) {
+    match store.withdraw(directory_existed) {
         Ok(true) => {}
         Ok(false) => {
             errln!("underlay: kept the new datastore: another command has created a volume in it");
@@ -213,7 +213,7 @@ fn existing(arguments: &Arguments) -> Result<DataDirectory, Stop> {
         ))
         .with_hint("omit these options; use `--on DEVICE` to choose one of its devices"));
     }
-    home(&arguments.directory)
+    data_directory(&arguments.directory)
 }
 
 fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {

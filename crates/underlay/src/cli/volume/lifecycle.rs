@@ -1,6 +1,6 @@
 //! `underlay volume start`, `stop` and `rm`.
 
-use super::{home, program, running, show, stop as stopped_by};
+use super::{data_directory, program, running, show, stop as stopped_by};
 use crate::lab::interrupt;
 use crate::stop::Stop;
 use clap::Args;
@@ -43,7 +43,7 @@ pub struct RmArguments {
 /// Starts a datastore; an interrupt stops it again.
 pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
     interrupt::install();
-    let connection = home(&arguments.directory)?
+    let connection = data_directory(&arguments.directory)?
         .start(&program()?, &interrupt::requested)
         .map_err(|error| stopped_by(&error))?;
     let status = connection.status().map_err(|error| stopped_by(&error))?;
@@ -63,7 +63,7 @@ pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
 /// Stops a datastore; succeeds if it does not run.
 pub fn stop(arguments: &StopArguments) -> Result<(), Stop> {
     let forced = if arguments.force { Forced::Yes } else { Forced::No };
-    home(&arguments.directory)?.stop(forced).map_err(|error| stopped_by(&error))
+    data_directory(&arguments.directory)?.stop(forced).map_err(|error| stopped_by(&error))
 }
 
 /// Removes a volume or everything.
@@ -72,5 +72,5 @@ pub fn remove(arguments: &RmArguments) -> Result<(), Stop> {
         let connection = running(&arguments.directory)?;
         return connection.remove(name).map_err(|error| stopped_by(&error));
     }
-    home(&arguments.directory)?.remove().map_err(|error| stopped_by(&error))
+    data_directory(&arguments.directory)?.remove().map_err(|error| stopped_by(&error))
 }

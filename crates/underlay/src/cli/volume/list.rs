@@ -1,6 +1,6 @@
 //! `underlay volume list`: what is in a datastore, whether it runs or not.
 
-use super::{home, show, stop};
+use super::{data_directory, show, stop};
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;
@@ -21,8 +21,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let home = home(&arguments.directory)?;
-    match home.presence().map_err(|error| stop(&error))? {
+    let store = data_directory(&arguments.directory)?;
+    match store.presence().map_err(|error| stop(&error))? {
         Presence::Kept(connection) => match connection.status() {
             Ok(status) if arguments.json => {
                 let state = State::Running.as_str();
@@ -34,13 +34,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             }
             // It was stopped or killed a moment ago.
             Err(DatastoreError::SupervisorLeft(_)) => {
-                described(arguments, &home, State::Busy(Busy::Stopping))
+                described(arguments, &store, State::Busy(Busy::Stopping))
             }
             Err(error) => Err(stop(&error)),
         },
-        Presence::Busy(busy) => described(arguments, &home, State::Busy(busy)),
-        Presence::Orphaned => described(arguments, &home, State::SupervisorGone),
-        Presence::Stopped => described(arguments, &home, State::Stopped),
+        Presence::Busy(busy) => described(arguments, &store, State::Busy(busy)),
+        Presence::Orphaned => described(arguments, &store, State::SupervisorGone),
+        Presence::Stopped => described(arguments, &store, State::Stopped),
     }
 }
 
@@ -66,9 +66,9 @@ impl State {
 }
 
 /// What is known without a supervisor.
-fn described(arguments: &Arguments, home: &DataDirectory, state: State) -> Result<(), Stop> {
-    let description = home.description().map_err(|error| stop(&error))?;
-    let directory = home.directory().display().to_string();
+fn described(arguments: &Arguments, store: &DataDirectory, state: State) -> Result<(), Stop> {
+    let description = store.description().map_err(|error| stop(&error))?;
+    let directory = store.directory().display().to_string();
     if arguments.json {
         return show::json(&json!({
             "running": false,

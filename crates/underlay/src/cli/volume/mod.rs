@@ -64,13 +64,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 /// The datastore in a directory.
-fn home(directory: &Path) -> Result<DataDirectory, Stop> {
+fn data_directory(directory: &Path) -> Result<DataDirectory, Stop> {
     DataDirectory::open(directory).map_err(|error| stop(&error))
 }
 
 /// The datastore in a directory, which must run.
 fn running(directory: &Path) -> Result<Connection, Stop> {
-    home(directory)?.running().map_err(|error| stop(&error))
+    data_directory(directory)?.running().map_err(|error| stop(&error))
 }
 
 /// This program: it also is the supervisor and the server.

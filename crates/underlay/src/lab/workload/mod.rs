@@ -20,7 +20,7 @@ use underlay_database::batch::BatchError;
 use underlay_database::dvdstore::DvdStoreError;
 use underlay_database::load_report::LoadReport;
 use underlay_database::managed::{RestoredCopy, Server};
-use underlay_database::place::PlaceError;
+use underlay_database::schema_ownership::OwnershipError;
 use underlay_database::sysbench::SysbenchError;
 use underlay_database::tpcc::TpccError;
 use underlay_database::warehouse::WarehouseError;
@@ -173,10 +173,10 @@ cause! {
     WarehouseError => WarehouseError::Session { error, .. } => Some(error),
 }
 
-impl Cause for PlaceError {
+impl Cause for OwnershipError {
     fn session(&self) -> Option<&SessionError> {
         match self {
-            PlaceError::Session(error) => Some(error),
+            OwnershipError::Session(error) => Some(error),
             _ => None,
         }
     }
