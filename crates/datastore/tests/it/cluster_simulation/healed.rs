@@ -13,7 +13,7 @@ impl World {
     /// Returns everything, waits until nothing moves, and verifies.
     pub fn heal_and_verify(&mut self) {
         self.killed_after = None;
-        self.life.begin();
+        self.crash_point.clear();
         // A last volatile loss is possible until the hosts are up.
         let hosts: Vec<_> = self.cluster.hosts().collect();
         for host in hosts {

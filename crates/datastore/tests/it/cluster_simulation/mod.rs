@@ -25,7 +25,7 @@ mod grown;
 
 mod restart;
 
-mod mortal;
+mod crash_points;
 
 mod healed;
 

@@ -3,7 +3,7 @@
 //! What it stored may be older than what the components hold; commands that were decided may not have been carried out.
 //! Nobody was told of requests in flight: their writes may have happened.
 
-use super::mortal::{MortalStore, MortalStores};
+use super::crash_points::{CrashingStore, CrashingStores};
 use super::topology::Power;
 use super::world::{World, sectors};
 use rand::RngExt;
@@ -18,7 +18,7 @@ impl World {
     pub fn kill_soon(&mut self) {
         match self.random.random_range(0..2) {
             0 => self.killed_after = Some(self.random.random_range(0..20)),
-            _ => self.life.ends_after(self.random.random_range(1..40)),
+            _ => self.crash_point.set_after(self.random.random_range(1..40)),
         }
     }
 
@@ -35,10 +35,10 @@ impl World {
             }
         }
         let mut state = self.memory.clone().expect("stored before the first answer");
-        let data = DataPlane::new(MortalStores { life: self.life.clone() });
+        let data = DataPlane::new(CrashingStores { crash_point: self.crash_point.clone() });
         let old = std::mem::replace(&mut self.data, data);
-        let mut stores: BTreeMap<ComponentId, MortalStore> = old.into_stores().collect();
-        self.life.begin();
+        let mut stores: BTreeMap<ComponentId, CrashingStore> = old.into_stores().collect();
+        self.crash_point.clear();
         for intent in self.intents.take() {
             let store = stores.get_mut(&intent.component()).expect("it was about to change");
             intent.complete(store).expect("memory does not fail");

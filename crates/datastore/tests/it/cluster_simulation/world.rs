@@ -1,6 +1,6 @@
 //! One simulated run: the cluster, its data, the reference, and the requests in flight.
 
-use super::mortal::{Life, MortalIntents, MortalStores};
+use super::crash_points::{CrashPoint, CrashingIntents, CrashingStores};
 use super::reference::{Expectation, Reference, SECTOR, sector_bytes};
 use super::topology::{self, Power};
 use rand::RngExt;
@@ -57,11 +57,11 @@ pub struct World {
     pub power: Power,
     pub cluster: Cluster,
     pub spec: ClusterSpec,
-    pub data: DataPlane<MortalStores>,
-    /// The life of the program that drives the cluster, for kills in the midst of a command.
-    pub life: Life,
+    pub data: DataPlane<CrashingStores>,
+    /// When the program that drives the cluster dies, for kills in the midst of a command.
+    pub crash_point: CrashPoint,
     /// What it noted before it began.
-    pub intents: MortalIntents,
+    pub intents: CrashingIntents,
     pub subjects: Vec<Subject>,
     pub now: Nanos,
     pub flights: BTreeMap<u64, Flight>,
@@ -111,9 +111,9 @@ impl World {
         }
         let cluster =
             Cluster::new(spec.clone(), RootSeed(seed)).expect("the specification is valid");
-        let life = Life::default();
-        let intents = MortalIntents::new(life.clone());
-        let mut data = DataPlane::new(MortalStores { life: life.clone() });
+        let crash_point = CrashPoint::default();
+        let intents = CrashingIntents::new(crash_point.clone());
+        let mut data = DataPlane::new(CrashingStores { crash_point: crash_point.clone() });
         data.note_intents(Box::new(intents.clone()));
         let mut world = World {
             random,
@@ -121,7 +121,7 @@ impl World {
             cluster,
             spec,
             data,
-            life,
+            crash_point,
             intents,
             subjects: Vec::new(),
             now: Nanos::ZERO,
@@ -229,7 +229,7 @@ impl World {
                         println!("  {command:?}");
                     }
                     self.data.execute(&command);
-                    if self.life.is_over() {
+                    if self.crash_point.is_reached() {
                         self.killed_after = Some(0);
                         break;
                     }

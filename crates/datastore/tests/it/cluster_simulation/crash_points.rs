@@ -6,26 +6,26 @@ use underlay_datastore::data_plane::{
 };
 use underlay_model::cluster::{ComponentId, DeviceId};
 
-/// The program's life, shared by all that dies with it.
+/// When the program dies: after so many changes of stores. Shared by all that dies with it.
 #[derive(Clone, Debug, Default)]
-pub struct Life {
-    /// Changes of stores until it ends; none if it does not.
+pub struct CrashPoint {
+    /// Changes of stores until it is reached; none if it never is.
     left: Arc<Mutex<Option<u32>>>,
 }
 
-impl Life {
-    /// It ends after so many more changes of stores.
-    pub fn ends_after(&self, changes: u32) {
+impl CrashPoint {
+    /// It is reached after so many more changes of stores.
+    pub fn set_after(&self, changes: u32) {
         *self.left.lock().expect("one thread") = Some(changes);
     }
 
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
+    /// Whether the program is dead.
+    pub fn is_reached(&self) -> bool {
         *self.left.lock().expect("one thread") == Some(0)
     }
 
-    /// Another one begins.
-    pub fn begin(&self) {
+    /// A new program starts, which nothing kills.
+    pub fn clear(&self) {
         *self.left.lock().expect("one thread") = None;
     }
 
@@ -43,36 +43,36 @@ impl Life {
     }
 }
 
-/// Makes mortal components.
+/// Makes components that stop at the crash point.
 #[derive(Clone, Debug)]
-pub struct MortalStores {
-    pub life: Life,
+pub struct CrashingStores {
+    pub crash_point: CrashPoint,
 }
 
 /// A component in memory.
 #[derive(Clone, Debug)]
-pub struct MortalStore {
-    life: Life,
+pub struct CrashingStore {
+    crash_point: CrashPoint,
     pub inner: MemoryStore,
 }
 
-impl StoreMaker for MortalStores {
-    type Store = MortalStore;
+impl StoreMaker for CrashingStores {
+    type Store = CrashingStore;
 
     fn create(
         &mut self,
         component: ComponentId,
         device: DeviceId,
         length: u64,
-    ) -> Result<MortalStore, StoreError> {
+    ) -> Result<CrashingStore, StoreError> {
         let inner = MemoryStores.create(component, device, length)?;
-        Ok(MortalStore { life: self.life.clone(), inner })
+        Ok(CrashingStore { crash_point: self.crash_point.clone(), inner })
     }
 
-    fn remove(&mut self, _component: ComponentId, _store: MortalStore) {}
+    fn remove(&mut self, _component: ComponentId, _store: CrashingStore) {}
 }
 
-impl BlockStore for MortalStore {
+impl BlockStore for CrashingStore {
     fn len_bytes(&self) -> u64 {
         self.inner.len_bytes()
     }
@@ -84,7 +84,7 @@ impl BlockStore for MortalStore {
     /// Block by block: the host's page cache takes pages one after the other.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
         for (at, block) in (offset..).step_by(BLOCK_BYTES).zip(bytes.chunks(BLOCK_BYTES)) {
-            if self.life.changes() {
+            if self.crash_point.changes() {
                 self.inner.write(at, block)?;
             }
         }
@@ -93,7 +93,7 @@ impl BlockStore for MortalStore {
 
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
         // First the bytes, then the checksums, as files do it.
-        if self.life.changes() {
+        if self.crash_point.changes() {
             let block = BLOCK_BYTES as u64;
             for at in (offset..offset + length).step_by(BLOCK_BYTES) {
                 if self.inner.allocated_blocks().any(|held| held == at / block) {
@@ -101,7 +101,7 @@ impl BlockStore for MortalStore {
                 }
             }
         }
-        if self.life.changes() { self.inner.discard(offset, length) } else { Ok(()) }
+        if self.crash_point.changes() { self.inner.discard(offset, length) } else { Ok(()) }
     }
 
     fn read_sums(&mut self, first: u64, sums: &mut [u32]) -> Result<(), StoreError> {
@@ -109,14 +109,14 @@ impl BlockStore for MortalStore {
     }
 
     fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
-        if self.life.changes() { self.inner.write_sums(first, sums) } else { Ok(()) }
+        if self.crash_point.changes() { self.inner.write_sums(first, sums) } else { Ok(()) }
     }
 }
 
 /// Notes that outlive the program.
 #[derive(Clone, Debug)]
-pub struct MortalIntents {
-    pub life: Life,
+pub struct CrashingIntents {
+    pub crash_point: CrashPoint,
     notes: Arc<Mutex<Notes>>,
 }
 
@@ -126,9 +126,9 @@ struct Notes {
     intents: Vec<Intent>,
 }
 
-impl MortalIntents {
-    pub fn new(life: Life) -> MortalIntents {
-        MortalIntents { life, notes: Arc::default() }
+impl CrashingIntents {
+    pub fn new(crash_point: CrashPoint) -> CrashingIntents {
+        CrashingIntents { crash_point, notes: Arc::default() }
     }
 
     /// What is to be completed.
@@ -138,13 +138,13 @@ impl MortalIntents {
     }
 
     fn note(&self, intent: Intent) {
-        if !self.life.is_over() {
+        if !self.crash_point.is_reached() {
             self.notes.lock().expect("one thread").intents.push(intent);
         }
     }
 }
 
-impl IntentLog for MortalIntents {
+impl IntentLog for CrashingIntents {
     fn store(&mut self, component: ComponentId, offset_bytes: u64, bytes: &[u8], sums: &[u32]) {
         let (bytes, sums) = (bytes.to_vec(), sums.to_vec());
         self.note(Intent::Store { component, offset_bytes, bytes, sums });
@@ -159,13 +159,13 @@ impl IntentLog for MortalIntents {
     }
 
     fn begin(&mut self) {
-        if !self.life.is_over() {
+        if !self.crash_point.is_reached() {
             self.notes.lock().expect("one thread").begun = true;
         }
     }
 
     fn end(&mut self) {
-        if !self.life.is_over() {
+        if !self.crash_point.is_reached() {
             *self.notes.lock().expect("one thread") = Notes::default();
         }
     }
