@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// No longer.
     EndProbe,
     /// Let services take so many times as long as the models say, for a while.
-    SetPace(Pace),
+    SetSlowdown(ServiceSlowdown),
     /// Fail all I/O and take away what is volatile.
     PowerCut,
     /// Serve again.
@@ -73,7 +73,7 @@ pub(crate) enum Command {
 /// How many times as long as the models say services take, by what they are for. 1 is as they say; 0.1 to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Pace {
+pub struct ServiceSlowdown {
     /// Writes and flushes of the log's volume.
     pub log: f64,
     /// Reads.
@@ -84,9 +84,10 @@ pub struct Pace {
     pub network: f64,
 }
 
-impl Pace {
+impl ServiceSlowdown {
     /// As the models say.
-    pub const MODELLED: Pace = Pace { log: 1.0, read: 1.0, data_write: 1.0, network: 1.0 };
+    pub const NONE: ServiceSlowdown =
+        ServiceSlowdown { log: 1.0, read: 1.0, data_write: 1.0, network: 1.0 };
 }
 
 /// How well a device works.

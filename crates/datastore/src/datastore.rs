@@ -4,7 +4,7 @@ use underlay_core::series::SeriesSpec;
 use underlay_core::{Evidence, Histogram};
 use underlay_model::Operation;
 
-use crate::control::Pace;
+use crate::control::ServiceSlowdown;
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::spec::{MountedVolume, Timing};
@@ -29,11 +29,11 @@ pub trait Datastore: Send {
     /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled.
     fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError>;
 
-    /// Lets services take so many times as long as the models say, until the next call: see [`Pace`].
+    /// Lets services take so many times as long as the models say, until the next call: see [`ServiceSlowdown`].
     ///
     /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled, and with [`DatastoreError::Refused`] for factors
     /// out of range, and for a network where there is none.
-    fn set_pace(&mut self, pace: Pace) -> Result<(), DatastoreError>;
+    fn set_slowdown(&mut self, slowdown: ServiceSlowdown) -> Result<(), DatastoreError>;
 
     /// How well modelled latencies were met since the last call; `None` where nothing is modelled.
     fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError>;

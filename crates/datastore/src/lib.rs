@@ -31,7 +31,7 @@ mod server;
 
 pub mod persistent;
 
-pub use control::Pace;
+pub use control::ServiceSlowdown;
 pub use datastore::{BackendLatency, Datastore, VolumeLatency};
 pub use emulated::check_host;
 pub use error::DatastoreError;

@@ -13,7 +13,7 @@ use underlay_core::Evidence;
 use underlay_core::series::SeriesSpec;
 use underlay_host::{Teardown, Ticket};
 
-use crate::control::Pace;
+use crate::control::ServiceSlowdown;
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::emulated::check_space;
 use crate::error::DatastoreError;
@@ -110,8 +110,8 @@ impl Datastore for PathDatastore {
         Ok(Vec::new())
     }
 
-    fn set_pace(&mut self, pace: Pace) -> Result<(), DatastoreError> {
-        if pace == Pace::MODELLED {
+    fn set_slowdown(&mut self, slowdown: ServiceSlowdown) -> Result<(), DatastoreError> {
+        if slowdown == ServiceSlowdown::NONE {
             return Ok(());
         }
         Err(DatastoreError::NotEmulated("slow one kind of I/O"))

@@ -10,7 +10,7 @@ use crate::samplers;
 use crate::samplers::process::ProcessRoot;
 use crate::source::Sampler;
 use crate::stop::StopSignal;
-use crate::targets::{Pace, Targets};
+use crate::targets::{SamplingRates, Targets};
 use crate::tier::{self, Account, Seat};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,28 +63,28 @@ impl CollectorReport {
 }
 
 impl Collector {
-    /// Starts collecting at the default pace ([`Pace::every`]); the first tick is the next whole
+    /// Starts collecting at the default rates ([`SamplingRates::every`]); the first tick is the next whole
     /// multiple of `interval` since the origin.
     ///
     /// Never fails: what cannot be read is an `Absent` source with the reason.
     pub fn start(targets: Targets, interval: Duration, sink: Sender<Item>) -> Collector {
-        Collector::start_with(targets, &Pace::every(interval), sink)
+        Collector::start_with(targets, &SamplingRates::every(interval), sink)
     }
 
-    /// Starts collecting at a given pace.
-    pub fn start_with(targets: Targets, pace: &Pace, sink: Sender<Item>) -> Collector {
+    /// Starts collecting at given rates.
+    pub fn start_with(targets: Targets, rates: &SamplingRates, sink: Sender<Item>) -> Collector {
         let stop = Arc::new(StopSignal::default());
         let common =
-            Common { origin: targets.origin, interval: pace.interval, stop: stop.clone(), sink };
+            Common { origin: targets.origin, interval: rates.interval, stop: stop.clone(), sink };
         let processes: Vec<Arc<ProcessRoot>> =
             targets.processes.iter().map(|(name, pid)| ProcessRoot::new(name, *pid)).collect();
         let mut collector =
             Collector { stop, threads: Vec::new(), accounts: Vec::new(), processes };
-        collector.start_tiers(targets, pace, &common);
+        collector.start_tiers(targets, rates, &common);
         collector
     }
 
-    fn start_tiers(&mut self, targets: Targets, pace: &Pace, common: &Common) {
+    fn start_tiers(&mut self, targets: Targets, rates: &SamplingRates, common: &Common) {
         let mut seats = Numbering::default();
         let mut tiers: Vec<(Arc<Account>, TierBody)> = Vec::new();
         for sampler in targets.extra {
@@ -96,24 +96,24 @@ impl Collector {
                 let account = Account::new(sampler.name());
                 tiers.push((account, TierBody::Samplers(vec![seats.seat(sampler)])));
             }
-            let waits = samplers::waits::Waits::of_database(name, target, pace);
+            let waits = samplers::waits::Waits::of_database(name, target, rates);
             let account = Account::new(format!("{name}/waits"));
             tiers.push((account, TierBody::Waits(seats.number(), Box::new(waits))));
         }
         if targets.databases.is_empty() {
-            tiers.extend(of_only_database(targets.database.as_ref(), &mut seats, pace));
+            tiers.extend(of_only_database(targets.database.as_ref(), &mut seats, rates));
         }
 
         let proc_account = Account::new("proc");
         self.accounts.push(proc_account.clone());
         self.accounts.extend(tiers.iter().map(|(account, _)| account.clone()));
         let volumes = &targets.volumes;
-        let mut host = samplers::host(pace, volumes, targets.cgroup.as_ref(), &self.processes);
+        let mut host = samplers::host(rates, volumes, targets.cgroup.as_ref(), &self.processes);
         if !targets.databases.is_empty() {
             // Each has one of its own.
             host.retain(|sampler| sampler.name() != samplers::cgroup::DOC.name);
         }
-        host.push(samplers::underlay::sampler(&pace.roots, &self.accounts));
+        host.push(samplers::underlay::sampler(&rates.roots, &self.accounts));
         let host = host.into_iter().map(|sampler| seats.seat(sampler)).collect();
         self.spawn(proc_account, TierBody::Samplers(host), common);
         for (account, body) in tiers {
@@ -182,14 +182,14 @@ impl Drop for Collector {
 fn of_only_database(
     database: Option<&Target>,
     seats: &mut Numbering,
-    pace: &Pace,
+    rates: &SamplingRates,
 ) -> [(Arc<Account>, TierBody); 2] {
     let (name, statistics) = match database.map(|target| (target.engine, target)) {
         Some((Engine::Mariadb, target)) => ("mariadb", samplers::mariadb::status_counters(target)),
         _ => ("postgres", samplers::postgres::statistics(database)),
     };
     let statistics = TierBody::Samplers(vec![seats.seat(statistics)]);
-    let waits = Box::new(samplers::waits::Waits::new(database, pace));
+    let waits = Box::new(samplers::waits::Waits::new(database, rates));
     let waits = TierBody::Waits(seats.number(), waits);
     [(Account::new(name), statistics), (Account::new("waits"), waits)]
 }

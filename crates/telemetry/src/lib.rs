@@ -57,4 +57,4 @@ pub use collector::{Collector, CollectorReport, TierReport};
 pub use declare::{SamplerDoc, SeriesDoc};
 pub use item::{Item, WaitKey};
 pub use source::{SampleError, Sampler, SourceInfo, Status};
-pub use targets::{CgroupTarget, Pace, Roots, Targets, VolumeTarget};
+pub use targets::{CgroupTarget, Roots, SamplingRates, Targets, VolumeTarget};

@@ -82,9 +82,9 @@ impl Roots {
     }
 }
 
-/// How often to look, and where.
+/// How often samplers look, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct SamplingRates {
     /// Distance of ticks, which lie on whole multiples since the origin. Normally 1 s.
     pub interval: Duration,
     /// Session samples per second, 10 to 100 (clamped).
@@ -95,9 +95,14 @@ pub struct Pace {
     pub roots: Roots,
 }
 
-impl Pace {
-    /// The paces the cost figures of this crate are about: sessions at 20 Hz, lock chains at 5 Hz.
-    pub fn every(interval: Duration) -> Pace {
-        Pace { interval, waits_per_second: 20, holders_per_second: 5, roots: Roots::system() }
+impl SamplingRates {
+    /// The rates that the cost figures of this crate are about: sessions at 20 Hz, lock chains at 5 Hz.
+    pub fn every(interval: Duration) -> SamplingRates {
+        SamplingRates {
+            interval,
+            waits_per_second: 20,
+            holders_per_second: 5,
+            roots: Roots::system(),
+        }
     }
 }

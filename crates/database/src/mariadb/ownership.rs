@@ -11,8 +11,8 @@ use crate::connection::{Connection, RequestError};
 use crate::error::{CommitState, SessionError};
 use crate::schema_ownership::names::WorkloadTables;
 use crate::schema_ownership::state::{
-    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, SchemaClaim, OwnershipError, SchemaOwner,
-    State,
+    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, OwnershipError, SchemaClaim,
+    SchemaOwner, State,
 };
 use crate::target::Target;
 
@@ -295,7 +295,11 @@ pub(crate) async fn look(
         if let Some((child, ..)) =
             children.into_iter().find(|(_, schema, name)| stays(schema, name))
         {
-            return Err(OwnershipError::Referenced { place: database, child, parent: parent.clone() });
+            return Err(OwnershipError::Referenced {
+                place: database,
+                child,
+                parent: parent.clone(),
+            });
         }
     }
     // Those of tables that go go with them.

@@ -9,8 +9,8 @@ use crate::error::{CommitState, SessionError};
 use crate::postgres::connection::PostgresConnection;
 use crate::schema_ownership::names::WorkloadTables;
 use crate::schema_ownership::state::{
-    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, SchemaClaim, OwnershipError, SchemaOwner,
-    State,
+    Afterwards, CLAIM, Definition, ForeignSchema, ForeignTable, OwnershipError, SchemaClaim,
+    SchemaOwner, State,
 };
 use crate::target::Target;
 

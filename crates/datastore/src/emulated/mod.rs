@@ -33,7 +33,7 @@ use underlay_model::{DeviceProfile, HostLink, Operation};
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::ProfileConfig;
 use crate::control::{
-    Answer, Command, Condition, EncodedHistogram, Pace, SeriesEntry, Stat, TimingMode,
+    Answer, Command, Condition, EncodedHistogram, SeriesEntry, ServiceSlowdown, Stat, TimingMode,
 };
 use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
@@ -321,8 +321,8 @@ impl Datastore for EmulatedDatastore {
         Ok(())
     }
 
-    fn set_pace(&mut self, pace: Pace) -> Result<(), DatastoreError> {
-        self.server.done(&Command::SetPace(pace))
+    fn set_slowdown(&mut self, slowdown: ServiceSlowdown) -> Result<(), DatastoreError> {
+        self.server.done(&Command::SetSlowdown(slowdown))
     }
 
     fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError> {

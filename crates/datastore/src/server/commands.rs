@@ -18,8 +18,8 @@ use underlay_model::{ServiceFactor, ServiceFactors};
 use super::devices::undo_log::PowerCut;
 use crate::config::VolumeConfig;
 use crate::control::{
-    Answer, Command, EncodedHistogram, LatencyEntry, OperationStat, Pace, Stat, TimingEntry,
-    TimingMode, VolumeStat,
+    Answer, Command, EncodedHistogram, LatencyEntry, OperationStat, ServiceSlowdown, Stat,
+    TimingEntry, TimingMode, VolumeStat,
 };
 
 /// An answer that its receiver finishes.
@@ -38,7 +38,7 @@ pub(crate) trait Managed: BackEnd<Client> + Sized + 'static {
     fn set_mode(&mut self, mode: TimingMode);
 
     /// Services of each volume's operations, and messages of a network, take so many times as long from now on.
-    fn set_pace(
+    fn set_slowdown(
         &mut self,
         now: Nanos,
         factors: Vec<[ServiceFactor; 4]>,
@@ -130,7 +130,7 @@ fn obey<B: Managed>(server: &mut Server<B>, command: &Command) -> Unfinished {
             server.set_probe(None);
             finished(Answer::Done)
         }
-        Command::SetPace(pace) => outcome(set_pace(server, *pace)),
+        Command::SetSlowdown(slowdown) => outcome(set_slowdown(server, *slowdown)),
         Command::PowerCut => finished(power_cut(server)),
         Command::PowerOn => {
             server.back_end.power_on(now);
@@ -228,25 +228,29 @@ fn remove_volume<B: Managed>(server: &mut Server<B>, name: &str) -> Answer {
     }
 }
 
-fn set_pace<B: Managed>(server: &mut Server<B>, pace: Pace) -> Result<(), String> {
+fn set_slowdown<B: Managed>(
+    server: &mut Server<B>,
+    slowdown: ServiceSlowdown,
+) -> Result<(), String> {
     let factor = |name: &str, value: f64| {
         ServiceFactor::new(value).ok_or_else(|| {
             let (low, high) = (ServiceFactor::RANGE.start(), ServiceFactor::RANGE.end());
             format!("the factor of `{name}` is {value}, but must lie between {low} and {high}")
         })
     };
-    let log = factor("log", pace.log)?;
-    let (read, data_write) = (factor("read", pace.read)?, factor("data-write", pace.data_write)?);
+    let log = factor("log", slowdown.log)?;
+    let (read, data_write) =
+        (factor("read", slowdown.read)?, factor("data-write", slowdown.data_write)?);
     let factors = ServiceFactors { log, read, data_write };
-    let network = factor("network", pace.network)?;
+    let network = factor("network", slowdown.network)?;
     let names: Vec<&str> = server.present().map(|(_, volume)| &*volume.name).collect();
     // By number; the place of a removed volume stays empty.
     let factors = server.volumes().iter().map(|volume| {
         volume.as_ref().map_or([ServiceFactor::ONE; 4], |it| factors.of_volume(&it.name, &names))
     });
     let (now, factors) = (server.now(), factors.collect());
-    server.back_end.set_pace(now, factors, network)?;
-    info!(?pace, "pace set");
+    server.back_end.set_slowdown(now, factors, network)?;
+    info!(?slowdown, "slowdown set");
     Ok(())
 }
 

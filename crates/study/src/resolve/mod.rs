@@ -17,6 +17,7 @@ mod io_profiles;
 mod job_procedure;
 mod moment;
 mod names;
+mod plan_lints;
 mod procedure;
 mod published;
 mod repeats;
@@ -26,7 +27,6 @@ mod time_dilation;
 mod volumes;
 mod weights;
 mod workload;
-mod plan_lints;
 
 use std::collections::HashSet;
 

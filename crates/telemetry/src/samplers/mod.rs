@@ -14,18 +14,18 @@ pub(crate) mod underlay;
 pub(crate) mod waits;
 
 use crate::source::Sampler;
-use crate::targets::{CgroupTarget, Pace, VolumeTarget};
+use crate::targets::{CgroupTarget, SamplingRates, VolumeTarget};
 use process::ProcessRoot;
 use std::sync::Arc;
 
 /// The samplers that only read the kernel's files, in the order in which they are read.
 pub(crate) fn host(
-    pace: &Pace,
+    rates: &SamplingRates,
     volumes: &[VolumeTarget],
     cgroup: Option<&CgroupTarget>,
     processes: &[Arc<ProcessRoot>],
 ) -> Vec<Box<dyn Sampler>> {
-    let roots = &pace.roots;
+    let roots = &rates.roots;
     vec![
         host_cpu::sampler(roots),
         pressure::sampler(roots),

@@ -13,7 +13,7 @@ use underlay_core::Nanos;
 use underlay_core::series::SeriesKind;
 use underlay_database::Target;
 use underlay_telemetry::{
-    CATALOGUE, CgroupTarget, Collector, Item, Pace, Roots, SourceInfo, Status, Targets,
+    CATALOGUE, CgroupTarget, Collector, Item, Roots, SamplingRates, SourceInfo, Status, Targets,
     VolumeTarget, WaitKey,
 };
 
@@ -306,8 +306,9 @@ fn later_versions_are_discovered(heard: &Heard) {
 fn a_crash_is_missing_values_and_then_recovery() {
     let Some(mut server) = server() else { return };
     let (sink, items) = channel();
-    let pace = Pace { waits_per_second: 50, ..Pace::every(Duration::from_millis(100)) };
-    let collector = Collector::start_with(targets(Some(&server)), &pace, sink);
+    let rates =
+        SamplingRates { waits_per_second: 50, ..SamplingRates::every(Duration::from_millis(100)) };
+    let collector = Collector::start_with(targets(Some(&server)), &rates, sink);
     std::thread::sleep(Duration::from_millis(700));
     server.kill();
     std::thread::sleep(Duration::from_millis(700));
@@ -431,11 +432,11 @@ fn what_cannot_be_read_says_why() {
         Some(CgroupTarget { memory: Some(nowhere.join("group")), ..CgroupTarget::default() });
     targets.volumes = vec![folder("data", "/nonexistent/volume")];
     targets.processes = vec![("ghost".to_string(), 1)];
-    let pace = Pace {
+    let rates = SamplingRates {
         roots: Roots { proc: nowhere.clone(), sys: nowhere },
-        ..Pace::every(Duration::from_millis(50))
+        ..SamplingRates::every(Duration::from_millis(50))
     };
-    let collector = Collector::start_with(targets, &pace, sink);
+    let collector = Collector::start_with(targets, &rates, sink);
     std::thread::sleep(Duration::from_millis(400));
     let report = collector.stop();
     let heard = Heard::all(&items);

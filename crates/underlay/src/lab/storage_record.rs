@@ -70,7 +70,7 @@ mod tests {
     use underlay_core::{Dilation, Evidence, Histogram, Nanos, RootSeed};
     use underlay_datastore::{
         BackendLatency, ClusterChange, ClusterFault, Datastore, DatastoreError, DatastoreNotice,
-        MountedVolume, Pace, Timing, TimingReport, VolumeLatency,
+        MountedVolume, ServiceSlowdown, Timing, TimingReport, VolumeLatency,
     };
     use underlay_model::Operation;
     use underlay_record::conventions::histogram_scope;
@@ -94,7 +94,7 @@ mod tests {
         fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
             Ok(Vec::new())
         }
-        fn set_pace(&mut self, _pace: Pace) -> Result<(), DatastoreError> {
+        fn set_slowdown(&mut self, _slowdown: ServiceSlowdown) -> Result<(), DatastoreError> {
             unreachable!("not asked for")
         }
 

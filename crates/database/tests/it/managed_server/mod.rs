@@ -2,5 +2,5 @@
 
 mod copies;
 mod harness;
-mod life;
+mod lifecycle;
 mod limits;

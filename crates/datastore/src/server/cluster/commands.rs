@@ -30,7 +30,7 @@ impl Managed for ClusterBackEnd<Client> {
         ClusterBackEnd::set_mode(self, mode);
     }
 
-    fn set_pace(
+    fn set_slowdown(
         &mut self,
         now: Nanos,
         factors: Vec<[ServiceFactor; 4]>,

@@ -40,7 +40,7 @@ impl Managed for Devices<Client> {
         self.engine.set_mode(mode);
     }
 
-    fn set_pace(
+    fn set_slowdown(
         &mut self,
         now: Nanos,
         factors: Vec<[ServiceFactor; 4]>,

@@ -1,8 +1,8 @@
 //! The texts of `/proc/<pid>/{stat,schedstat,io}` and of `children`. Pure.
 
-/// How far a process is in its life.
+/// The state of a process, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum State {
     /// It runs or sleeps.
     Lives,
     /// It has ended but was not reaped yet (a zombie): its counters count, itself does not.
@@ -14,7 +14,7 @@ pub(super) enum Life {
 /// What is kept of a stat text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    pub(super) life: Life,
+    pub(super) state: State,
     pub(super) parent: u32,
     pub(super) major_faults: u64,
     /// User and system time in ticks of 10 ms.
@@ -44,10 +44,10 @@ pub(super) fn stat(bytes: &[u8]) -> Option<Stat> {
     let columns: Vec<&str> = rest.split_ascii_whitespace().take(22).collect();
     let number = |field: usize| columns.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
-        life: match *columns.first()? {
-            "Z" => Life::Ended,
-            "X" | "x" => Life::Inherited,
-            _ => Life::Lives,
+        state: match *columns.first()? {
+            "Z" => State::Ended,
+            "X" | "x" => State::Inherited,
+            _ => State::Lives,
         },
         parent: columns.get(1)?.parse().ok()?,
         major_faults: number(12)?,
@@ -91,7 +91,7 @@ pub(super) fn children(bytes: &[u8]) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Io, Life, children, io, schedstat, stat};
+    use super::{Io, State, children, io, schedstat, stat};
     use proptest::prelude::{any, proptest};
 
     const STAT: &[u8] = b"4711 (postgres: a) b (x) S 12 4711 4711 0 -1 4194304 100 200 7 300 50 25 0 0 20 0 3 0 987654 123456789 555 18446744073709551615 1 1 0 0";
@@ -100,17 +100,17 @@ mod tests {
     fn names_with_parentheses_do_not_confuse() {
         let stat = stat(STAT).expect("a sound text");
         assert_eq!((stat.parent, stat.major_faults, stat.cpu_ticks), (12, 7, 75));
-        assert_eq!(stat.life, Life::Lives);
+        assert_eq!(stat.state, State::Lives);
         assert_eq!((stat.threads, stat.start, stat.resident_pages), (3, 987654, 555));
     }
 
     #[test]
     fn a_zombie_has_ended() {
-        let life = |state: &str| {
+        let state = |state: &str| {
             let text = String::from_utf8(STAT.to_vec()).expect("text").replace(") S ", state);
-            stat(text.as_bytes()).expect("a sound text").life
+            stat(text.as_bytes()).expect("a sound text").state
         };
-        assert_eq!((life(") Z "), life(") X ")), (Life::Ended, Life::Inherited));
+        assert_eq!((state(") Z "), state(") X ")), (State::Ended, State::Inherited));
     }
 
     #[test]

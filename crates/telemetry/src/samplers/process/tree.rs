@@ -16,7 +16,7 @@
 //! a sum must not fall for want of a descriptor.
 
 use super::ledger::{Identity, Ledger, Sighting, Threads, Usage};
-use super::parse::{self, Io, Life, Stat};
+use super::parse::{self, Io, Stat, State};
 use super::root::ProcessRoot;
 use crate::kernel_file::{read_piece, read_whole};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,7 +125,7 @@ impl Tree {
         let usage = self.ledger.update(self.members.values().map(|member| member.sighting));
         let stats = || {
             let stats = self.members.values().map(|member| member.stat);
-            stats.filter(|stat| stat.life == Life::Lives)
+            stats.filter(|stat| stat.state == State::Lives)
         };
         Some(Reading {
             usage,
@@ -206,7 +206,7 @@ impl Tree {
             Err(error) => return before.filter(|_| !is_gone(&error)),
         };
         let Some(stat) = stat else { return before };
-        if stat.life == Life::Inherited {
+        if stat.state == State::Inherited {
             // Between the parent's inheriting and the end of the entry in /proc both have the I/O.
             return None;
         }

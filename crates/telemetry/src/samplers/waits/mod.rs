@@ -39,7 +39,7 @@ use crate::schedule::Schedule;
 use crate::source::{SampleError, SourceInfo, Status};
 use crate::sql_session::SqlSession;
 use crate::stop::Wakeup;
-use crate::targets::Pace;
+use crate::targets::SamplingRates;
 use crate::tier::Account;
 use query::Statements;
 use std::collections::BTreeMap;
@@ -145,14 +145,14 @@ struct Costs {
 
 impl Waits {
     /// A sampler of this server's sessions.
-    pub(crate) fn new(target: Option<&Target>, pace: &Pace) -> Waits {
-        let rate = pace.waits_per_second.clamp(*RATE_RANGE.start(), *RATE_RANGE.end());
+    pub(crate) fn new(target: Option<&Target>, rates: &SamplingRates) -> Waits {
+        let rate = rates.waits_per_second.clamp(*RATE_RANGE.start(), *RATE_RANGE.end());
         let mut period = Duration::from_secs(1) / rate;
         if target.is_some_and(|target| target.engine == Engine::Mariadb) {
             period = period.max(mariadb::PERIOD_MIN);
         }
         let rate = (1.0 / period.as_secs_f64()) as u32;
-        let holders_every = rate / pace.holders_per_second.clamp(1, rate);
+        let holders_every = rate / rates.holders_per_second.clamp(1, rate);
         let (status, session) = match target.map(Session::with) {
             Some(Ok(session)) => (Status::Absent("not connected yet".to_string()), Some(session)),
             Some(Err(error)) => {
@@ -173,15 +173,15 @@ impl Waits {
             statements: None,
             knows: None,
             tally: Tally::default(),
-            threads: target.and_then(|target| Threads::of(target, &pace.roots.proc)),
+            threads: target.and_then(|target| Threads::of(target, &rates.roots.proc)),
             seen: Vec::new(),
             costs: Costs::default(),
         }
     }
 
     /// A sampler of the sessions of one of several databases.
-    pub(crate) fn of_database(name: &str, target: &Target, pace: &Pace) -> Waits {
-        Waits { name: format!("{name}/{}", DOC.name), ..Waits::new(Some(target), pace) }
+    pub(crate) fn of_database(name: &str, target: &Target, rates: &SamplingRates) -> Waits {
+        Waits { name: format!("{name}/{}", DOC.name), ..Waits::new(Some(target), rates) }
     }
 
     /// The body of the thread: samples until it is stopped or the receiver is gone.
@@ -425,18 +425,18 @@ fn look_at_threads(threads: &mut Option<Threads>, sample: &mut Sample) {
 mod tests {
     use super::{DOC, Waits};
     use crate::source::Status;
-    use crate::targets::Pace;
+    use crate::targets::SamplingRates;
     use std::time::Duration;
 
     #[test]
     fn the_rate_is_clamped_and_holders_are_a_share_of_it() {
         let rate = |waits_per_second, holders_per_second| {
-            let pace = Pace {
+            let rates = SamplingRates {
                 waits_per_second,
                 holders_per_second,
-                ..Pace::every(Duration::from_secs(1))
+                ..SamplingRates::every(Duration::from_secs(1))
             };
-            let waits = Waits::new(None, &pace);
+            let waits = Waits::new(None, &rates);
             assert!(matches!(waits.status, Status::Absent(_)));
             (waits.period, waits.holders_every)
         };
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_crowd_is_sampled_ten_times_per_second() {
-        let mut waits = Waits::new(None, &Pace::every(Duration::from_secs(1)));
+        let mut waits = Waits::new(None, &SamplingRates::every(Duration::from_secs(1)));
         let mut taken_in_a_second = |sessions| {
             waits.costs.sessions = sessions;
             (0..20).filter(|_| !waits.skips()).count()

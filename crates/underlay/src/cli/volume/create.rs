@@ -167,7 +167,11 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
 }
 
 /// Starts the datastore and creates the volume. An interrupt in between undoes both; a step in progress is completed first.
-fn bring_up(store: &DataDirectory, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
+fn bring_up(
+    store: &DataDirectory,
+    program: &Path,
+    volume: NewVolume,
+) -> Result<VolumeStatus, Stop> {
     let interrupted = || Stop::interrupted("interrupted; the volume was not created");
     let started = store.start(program, &interrupt::requested);
     if matches!(started, Err(DatastoreError::GivenUp)) || interrupt::requested() {

@@ -1,12 +1,13 @@
 //! What a causal check can change around a server on a datastore of ours, and how.
 //!
-//! On emulated designs every kind of I/O by the datastore's own pace. A host's real storage has no such knob: a limit of
-//! its throughput would act on log, reads and data writes alike, so they are not changed there and stay *observed*.
+//! On emulated designs every kind of I/O, because the datastore can slow its models down. A host's real storage has no such
+//! knob: a limit of its throughput would act on log, reads and data writes alike, so they are not changed there and stay
+//! *observed*.
 
 use std::sync::PoisonError;
 
 use underlay_core::{Dilation, Resource};
-use underlay_datastore::Pace;
+use underlay_datastore::ServiceSlowdown;
 use underlay_host::Cgroup;
 use underlay_study::{DatastoreKind, DesignPlan};
 
@@ -70,13 +71,13 @@ impl<'a> Perturbation<'a> {
             _ => 1.0,
         };
         self.cpu.set_factor(factor_of(Resource::Cpu)).during("change the server's CPU limit")?;
-        let pace = Pace {
+        let slowdown = ServiceSlowdown {
             log: factor_of(Resource::Log),
             read: factor_of(Resource::Read),
             data_write: factor_of(Resource::DataWrite),
             network: factor_of(Resource::Network),
         };
         let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
-        datastore.set_pace(pace).during("change the pace of the datastore")
+        datastore.set_slowdown(slowdown).during("change how slow the datastore is")
     }
 }
