@@ -14,7 +14,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     needs: "a control group for the server; version 1 has no pressure",
     traps: &[
         "memory.usage includes the page cache that the server's reads and writes filled: reaching the limit is normal, failures and refaults are the news",
-        "version 1 charges buffered writes to the root group: io.write.* then shows direct writes only, and without a limit in force some kernels count nothing: io.* is then missing",
+        "version 1 charges buffered writes to the root group: io.write.* then shows direct writes only. Without a limit in force some kernels count nothing: io.* is then missing",
         "io.* is the sum over devices: what goes through a stacked device (device mapper) is counted there and at the disk beneath",
         "shared buffers are charged to the process that touched a page first, and stay in memory.shared",
         "cpu.user and cpu.system of version 1 come in steps of 10 ms; cpu.usage is exact",

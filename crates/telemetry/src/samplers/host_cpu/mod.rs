@@ -36,7 +36,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "counted in steps of 10 ms (the kernel's tick may be 4 ms): +/-1 % of one CPU over 1 s",
     ],
     series: &[
-        SeriesDoc::counter("cpu.<state>", "ns", "CPU time of the host in a state (user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice), summed over CPUs; guest time is not part of user").quantum(QUANTUM),
+        SeriesDoc::counter("cpu.<state>", "ns", "CPU time of the host in a state (user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice), summed over CPUs. Guest time is not part of user").quantum(QUANTUM),
         SeriesDoc::counter("cpu<n>.<state>", "ns", "the same per CPU").quantum(QUANTUM),
         SeriesDoc::counter("context_switches", "events", "context switches of all CPUs"),
         SeriesDoc::counter("forks", "events", "processes and threads created"),

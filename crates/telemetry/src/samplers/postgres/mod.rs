@@ -41,7 +41,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     costs: "one round trip: 0.2 ms of CPU here, 0.6 ms in the server",
     needs: "a login to the server; track_io_timing for the times",
     traps: &[
-        "sessions hand in their counts at most once per second and at the end of a transaction: a difference over 1 s may be off by one hand-in; take totals from the edges of a window",
+        "sessions report their counts at most once per second, at the end of a transaction. A difference over 1 s may be off by one report; take totals from the edges of a window",
         "before version 15 the views show a snapshot up to 0.5 s old",
         "counters restart at zero after a crash of the server (not after a clean stop): a reset, see stats_reset",
         "write_time and read_time are zero, not missing, while track_io_timing is off: the status says so",

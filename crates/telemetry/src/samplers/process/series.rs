@@ -14,7 +14,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "a member that lives and ends between two ticks is not seen, except its I/O if its parent waited for it",
         "write.bytes counts pages made dirty, not what a device wrote; write.cancelled is what was deleted before being written",
         "rss counts shared memory once per process: for a server with shared buffers use source cgroup",
-        "a process inherits the I/O of children it waited for, also of the root of another tree: a driver's read and write counters jump when its server ends",
+        "a process inherits the I/O of children it waited for, also of the root of another tree. A driver's read and write counters jump when its server ends",
         "CPU time and run queue of a member after its last sighting are lost: at most one interval",
     ],
     series: &[
