@@ -15,7 +15,7 @@ use super::options::{Common, Loading, Mixes, NOT_LOADED, NOT_RUN, Problems, User
 use super::page::{self, Added};
 use super::{Command, Dropped, External, carry_out, run_noop};
 use crate::lab::external::{Checks, Finished};
-use crate::lab::workload::{Access, Loaded, Subject, SysbenchSubject, stopped};
+use crate::lab::workload::{Access, Loadable, Loaded, SysbenchSubject, stopped};
 use crate::stop::Stop;
 
 /// What is loaded unless something else is asked for.

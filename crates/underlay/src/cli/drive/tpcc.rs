@@ -15,7 +15,7 @@ use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems, UserLoad};
 use super::page::{self, Added};
 use super::{Command, Dropped, External, carry_out, run_noop};
 use crate::lab::external::{Checks, Finished};
-use crate::lab::workload::{Access, Loaded, Subject, TpccSubject, stopped};
+use crate::lab::workload::{Access, Loadable, Loaded, Subject, TpccSubject, stopped};
 use crate::stop::Stop;
 
 /// Arguments of `underlay drive tpcc`.

@@ -19,7 +19,7 @@ use underlay_study::BackupPlan;
 use underlay_workload::backup::{BACKUP, RESTORE, SHAPE};
 use underlay_workload::identity::identity_of;
 
-use super::{Access, Checked, Loaded, Progress, Subject, TpccSubject};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, TpccSubject};
 use crate::lab::abort::Abort;
 use crate::lab::job::{JobProgress, JobRunner};
 use crate::stop::Stop;
@@ -73,11 +73,7 @@ impl BackupSubject {
     }
 }
 
-impl Subject for BackupSubject {
-    type Load = JobRunner<Result<Cycles, ServerError>>;
-    type Accounting = Option<Result<Cycles, ServerError>>;
-    type Before = ();
-
+impl Loadable for BackupSubject {
     fn database(&self) -> &'static str {
         self.population.database()
     }
@@ -104,6 +100,12 @@ impl Subject for BackupSubject {
     ) -> Result<Loaded, Stop> {
         self.population.load(access, progress)
     }
+}
+
+impl Subject for BackupSubject {
+    type Load = JobRunner<Result<Cycles, ServerError>>;
+    type Accounting = Option<Result<Cycles, ServerError>>;
+    type Before = ();
 
     fn before(&self, _: Access<'_>, _: u32) -> Result<(), Stop> {
         Ok(())

@@ -14,7 +14,7 @@ use underlay_study::BatchPlan;
 use underlay_workload::batch::{Parameters, SHAPE, Verdict};
 use underlay_workload::identity::identity_of;
 
-use super::{Access, Checked, Loaded, Progress, Subject, stopped};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, stopped};
 use crate::lab::abort::Abort;
 use crate::lab::job::JobRunner;
 use crate::stop::Stop;
@@ -60,11 +60,7 @@ impl BatchSubject {
     }
 }
 
-impl Subject for BatchSubject {
-    type Load = JobRunner<Inserted>;
-    type Accounting = Option<Inserted>;
-    type Before = ();
-
+impl Loadable for BatchSubject {
     fn database(&self) -> &'static str {
         "batch"
     }
@@ -89,6 +85,12 @@ impl Subject for BatchSubject {
         let (rows_duration, keys_duration, settle_duration) = (none, none, none);
         Ok(LoadReport { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration }.into())
     }
+}
+
+impl Subject for BatchSubject {
+    type Load = JobRunner<Inserted>;
+    type Accounting = Option<Inserted>;
+    type Before = ();
 
     fn before(&self, _: Access<'_>, _: u32) -> Result<(), Stop> {
         Ok(())

@@ -11,7 +11,7 @@ use underlay_record::CheckMoment;
 use underlay_study::DvdstorePlan;
 use underlay_workload::dvdstore::{DvdStore, DvdStoreAccounting, Parameters, SHAPE};
 
-use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, not_started, stopped};
 use crate::lab::client::ClientProcess;
 use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
@@ -30,11 +30,7 @@ impl DvdStoreSubject {
     }
 }
 
-impl Subject for DvdStoreSubject {
-    type Load = UserLoad<DvdStoreAccounting>;
-    type Accounting = DvdStoreAccounting;
-    type Before = Tally;
-
+impl Loadable for DvdStoreSubject {
     fn database(&self) -> &'static str {
         "dvdstore"
     }
@@ -61,6 +57,12 @@ impl Subject for DvdStoreSubject {
             .map_err(|error| stopped("load the population", error))?;
         Ok(Loaded { report: shop.report, stored_bytes: Some(shop.stored_bytes) })
     }
+}
+
+impl Subject for DvdStoreSubject {
+    type Load = UserLoad<DvdStoreAccounting>;
+    type Accounting = DvdStoreAccounting;
+    type Before = Tally;
 
     fn before(&self, access: Access<'_>, _: u32) -> Result<Tally, Stop> {
         let counted = access.runtime.block_on(tally(access.target));

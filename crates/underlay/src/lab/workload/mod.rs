@@ -52,15 +52,8 @@ pub struct Access<'a> {
     pub parallel: usize,
 }
 
-/// A workload with its size.
-pub trait Subject: Sync {
-    /// What loads the server: users that are driven, or a job.
-    type Load: RunningLoad<Accounting = Self::Accounting>;
-    /// What it keeps of a run.
-    type Accounting;
-    /// What is known before a run and compared with after it.
-    type Before;
-
+/// A workload with its size, as its population is made and told from others.
+pub trait Loadable: Sync {
     /// The database that holds its tables in every managed server.
     fn database(&self) -> &'static str;
 
@@ -79,6 +72,16 @@ pub trait Subject: Sync {
         access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Loaded, Stop>;
+}
+
+/// A workload with its size, as it is driven and checked.
+pub trait Subject: Loadable {
+    /// What loads the server: users that are driven, or a job.
+    type Load: RunningLoad<Accounting = Self::Accounting>;
+    /// What it keeps of a run.
+    type Accounting;
+    /// What is known before a run and compared with after it.
+    type Before;
 
     /// What is known before a run of at most `users`.
     fn before(&self, access: Access<'_>, users: u32) -> Result<Self::Before, Stop>;

@@ -4,14 +4,14 @@
 use std::time::Instant;
 
 use serde_json::Value;
+use underlay_database::Target;
 use underlay_database::managed::{RestoredCopy, Server};
-use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, DriveSummary};
 use underlay_record::CheckMoment;
 use underlay_study::{WorkloadKind, WorkloadPlan};
 
 use super::{
-    Access, BackupSubject, BatchSubject, Checked, DvdStoreSubject, Loaded, Progress, Subject,
+    Access, BackupSubject, BatchSubject, Checked, DvdStoreSubject, Loadable, Subject,
     SysbenchSubject, TpccSubject, WarehouseSubject,
 };
 use crate::lab::abort::Abort;
@@ -20,21 +20,7 @@ use crate::lab::generator::{LoadGenerator, RunningLoad};
 use crate::stop::Stop;
 
 /// A workload with its size, whichever it is.
-pub trait AnySubject: Sync {
-    /// The database that holds its tables in every managed server.
-    fn database(&self) -> &'static str;
-    /// Its name and size, short and fit for a file name.
-    fn population(&self) -> String;
-    /// What tells its population from any other, on this engine.
-    fn population_identity(&self, engine: Engine) -> String;
-    /// What tells population and transactions from any other, on this engine.
-    fn identity(&self, engine: Engine) -> String;
-    /// Loads the population. Blocks; called outside of any runtime.
-    fn load(
-        &self,
-        access: Access<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Stop>;
+pub trait AnySubject: Loadable {
     /// What it keeps during one run.
     fn session(&self) -> Box<dyn Session + '_>;
 }
@@ -80,30 +66,6 @@ pub fn subject_of(plan: &WorkloadPlan) -> Result<Option<Box<dyn AnySubject>>, St
 }
 
 impl<S: Subject> AnySubject for S {
-    fn database(&self) -> &'static str {
-        Subject::database(self)
-    }
-
-    fn population(&self) -> String {
-        Subject::population(self)
-    }
-
-    fn population_identity(&self, engine: Engine) -> String {
-        Subject::population_identity(self, engine)
-    }
-
-    fn identity(&self, engine: Engine) -> String {
-        Subject::identity(self, engine)
-    }
-
-    fn load(
-        &self,
-        access: Access<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Stop> {
-        Subject::load(self, access, progress)
-    }
-
     fn session(&self) -> Box<dyn Session + '_> {
         Box::new(SessionOf { subject: self, before: None, load: None, accounting: None })
     }

@@ -11,7 +11,7 @@ use underlay_record::CheckMoment;
 use underlay_study::SysbenchPlan;
 use underlay_workload::sysbench::{Parameters, SHAPE, Script, SysbenchAccounting};
 
-use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, not_started, stopped};
 use crate::lab::client::ClientProcess;
 use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
@@ -36,11 +36,7 @@ impl SysbenchSubject {
     }
 }
 
-impl Subject for SysbenchSubject {
-    type Load = UserLoad<SysbenchAccounting>;
-    type Accounting = SysbenchAccounting;
-    type Before = Tally;
-
+impl Loadable for SysbenchSubject {
     fn database(&self) -> &'static str {
         "sysbench"
     }
@@ -70,6 +66,12 @@ impl Subject for SysbenchSubject {
         let loaded = load(access.target, &self.parameters, access.parallel);
         loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
+}
+
+impl Subject for SysbenchSubject {
+    type Load = UserLoad<SysbenchAccounting>;
+    type Accounting = SysbenchAccounting;
+    type Before = Tally;
 
     fn before(&self, access: Access<'_>, users: u32) -> Result<Tally, Stop> {
         let Access { runtime, target, .. } = access;

@@ -15,7 +15,7 @@ use underlay_workload::tpcc::{
     Entropy, HomeWarehouse, Parameters, Profile, SHAPE, Tpcc, TpccAccounting,
 };
 
-use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, not_started, stopped};
 use crate::lab::client::ClientProcess;
 use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
@@ -52,11 +52,7 @@ impl TpccSubject {
     }
 }
 
-impl Subject for TpccSubject {
-    type Load = UserLoad<TpccAccounting>;
-    type Accounting = TpccAccounting;
-    type Before = OrderNumbers;
-
+impl Loadable for TpccSubject {
     fn database(&self) -> &'static str {
         "tpcc"
     }
@@ -93,6 +89,12 @@ impl Subject for TpccSubject {
         let loaded = load(access.target, &self.parameters, &options);
         loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
+}
+
+impl Subject for TpccSubject {
+    type Load = UserLoad<TpccAccounting>;
+    type Accounting = TpccAccounting;
+    type Before = OrderNumbers;
 
     fn before(&self, access: Access<'_>, _: u32) -> Result<OrderNumbers, Stop> {
         let Access { runtime, target, .. } = access;

@@ -16,7 +16,7 @@ use underlay_workload::warehouse::{
     Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
-use super::{Access, Checked, Loaded, Progress, Subject, stopped};
+use super::{Access, Checked, Loadable, Loaded, Progress, Subject, stopped};
 use crate::lab::abort::Abort;
 use crate::lab::job::{JobProgress, JobRunner};
 use crate::stop::Stop;
@@ -59,11 +59,7 @@ impl WarehouseSubject {
     }
 }
 
-impl Subject for WarehouseSubject {
-    type Load = JobRunner<Result<Asked, WarehouseError>>;
-    type Accounting = Option<Result<Asked, WarehouseError>>;
-    type Before = ();
-
+impl Loadable for WarehouseSubject {
     fn database(&self) -> &'static str {
         "warehouse"
     }
@@ -92,6 +88,12 @@ impl Subject for WarehouseSubject {
         let loaded = load(access.target, &self.population, access.parallel);
         loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
+}
+
+impl Subject for WarehouseSubject {
+    type Load = JobRunner<Result<Asked, WarehouseError>>;
+    type Accounting = Option<Result<Asked, WarehouseError>>;
+    type Before = ();
 
     fn before(&self, _: Access<'_>, _: u32) -> Result<(), Stop> {
         Ok(())
