@@ -149,7 +149,12 @@ fn announce(wanted: &[Wanted], arguments: &Arguments) {
         time = time.saturating_add(plan.estimates.duration.0);
     }
     let done = plans().count() - runs;
-    errln!("{} studies, {done} of them finished; about {} left", wanted.len(), Nanos(time));
+    let left = Nanos(time);
+    match wanted.len() {
+        1 if done == 1 => errln!("1 study, which is finished"),
+        1 => errln!("1 study; about {left} left"),
+        count => errln!("{count} studies, {done} of them finished; about {left} left"),
+    }
 }
 
 /// The finished record of a study, unless it is to be run again.
