@@ -4,9 +4,11 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use proptest::test_runner::TestCaseError;
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    AxisUnit, ClientPlace, Colour, HostView, Plan, PlanOptions, Scale, Source, WorkloadKind, check,
-    plan, plan_json, recorded_study, render_plan,
+    AxisUnit, ClientPlace, HostView, Plan, PlanOptions, Scale, Source, WorkloadKind, check, plan,
+    plan_json, recorded_study, render_plan,
 };
+
+use crate::planned::planned_with;
 
 /// A study of two designs, with axes and others of its parts.
 fn study(tail: &str) -> Source {
@@ -39,13 +41,6 @@ repeats = 2
 "#
     );
     Source { name: "varied.toml".to_string(), text }
-}
-
-fn planned_with(source: &Source, options: &PlanOptions) -> Plan {
-    match check(source, options, &HostView::unlimited()) {
-        Ok((_, plan)) => plan,
-        Err(problems) => panic!("{}", problems.render(100, Colour::Plain)),
-    }
 }
 
 fn planned(tail: &str) -> Plan {

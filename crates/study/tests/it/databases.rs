@@ -6,6 +6,8 @@ use underlay_study::{
     builtin_studies, check, plan, plan_json, recorded_study, render_plan,
 };
 
+use crate::planned::planned_with;
+
 /// A study of two designs with these databases, and with others of its parts.
 fn study(databases: &str, tail: &str) -> Source {
     let text = format!(
@@ -40,13 +42,6 @@ repeats = 2
 "#
     );
     Source { name: "several.toml".to_string(), text }
-}
-
-fn planned_with(source: &Source, options: &PlanOptions) -> Plan {
-    match check(source, options, &HostView::unlimited()) {
-        Ok((_, plan)) => plan,
-        Err(problems) => panic!("{}", problems.render(100, Colour::Plain)),
-    }
 }
 
 fn planned(databases: &str, tail: &str) -> Plan {

@@ -8,4 +8,5 @@ mod malformed;
 mod mutations;
 mod options;
 mod plan_page;
+mod planned;
 mod shipped;
