@@ -42,6 +42,7 @@ mod limits;
 mod mariadb;
 mod parse;
 mod postgresql;
+mod procedure_keys;
 mod profile_text;
 mod published_numbers;
 mod reader;

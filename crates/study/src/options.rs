@@ -9,8 +9,29 @@ use underlay_core::Nanos;
 
 use crate::json_value::{FromJson, ToJson, json_struct};
 use crate::plan::{Repeats, Scale, TimeDilation};
+use crate::procedure_keys;
 
-json_struct! {
+/// The options of the plain keys and those that are declared here.
+macro_rules! options_with {
+    (
+        [$($(#[doc = $doc:literal])+ $key:literal $field:ident: $type:ty = $kind:expr,
+            plan $json:literal, of [$($load:ident),+], unused $unused:expr
+            $(, option $option:literal $value:literal $help:literal)?;)*]
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($others:tt)* }
+    ) => {
+        json_struct! {
+            $(#[$meta])*
+            pub struct $name {
+                $($(#[doc = $option] $json $field: Option<$type>,)?)*
+                $($others)*
+            }
+            reads_back
+        }
+    };
+}
+
+procedure_keys! { options_with!
     /// Options that take precedence over the study file. All empty = the study as written.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct PlanOptions {
@@ -22,14 +43,6 @@ json_struct! {
         "repeats" repeats: Option<Repeats>,
         /// `--users 1,4,16`: replaces the ladder, not scaled.
         "users" users: Option<Vec<u32>>,
-        /// `--warm-up 30s`.
-        "warm_up_ns" warm_up: Option<Nanos>,
-        /// `--ramp-up 10s`.
-        "ramp_up_ns" ramp_up: Option<Nanos>,
-        /// `--measure 60s`.
-        "measure_ns" measure: Option<Nanos>,
-        /// `--time-dilation N|auto`.
-        "time_dilation" time_dilation: Option<TimeDilation>,
         /// `--seed N`.
         "seed" seed: Option<u64>,
         /// `--designs a,b`: only these designs of the study.
@@ -39,7 +52,6 @@ json_struct! {
         /// `--out FILE`.
         "out" out: Option<PathBuf>,
     }
-    reads_back
 }
 
 /// A size that a study has besides the one it is written at.

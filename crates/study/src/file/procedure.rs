@@ -6,6 +6,7 @@ use underlay_core::Nanos;
 use crate::entry::{Entry, Section};
 use crate::limits::{REPEATS, RESOLUTION, RUNGS_MAX, USERS};
 use crate::plan::{Order, Repeats, TimeDilation, Until};
+use crate::procedure_keys;
 use crate::schema;
 use crate::section::*;
 
@@ -25,7 +26,28 @@ fn repeats() -> impl Kind<Value = Repeats> {
     )
 }
 
-section! {
+/// The section of the plain keys and of those that are declared here.
+macro_rules! section_with {
+    (
+        [$($(#[doc = $doc:literal])+ $key:literal $field:ident: $type:ty = $kind:expr,
+            plan $json:literal, of [$($load:ident),+], unused $unused:expr
+            $(, option $option:literal $value:literal $help:literal)?;)*]
+        $(#[doc = $section_doc:literal])+
+        $vis:vis struct $name:ident as $schema_name:literal { $($others:tt)* }
+        $($limits:tt)*
+    ) => {
+        section! {
+            $(#[doc = $section_doc])+
+            $vis struct $name as $schema_name {
+                $($others)*
+                $($(#[doc = $doc])+ $key $field: Entry<$type> = One($kind);)*
+            }
+            $($limits)*
+        }
+    };
+}
+
+procedure_keys! { section_with!
     /// How the study is measured. One run = restore, start, settle, warm up, then ramp up and
     /// measure for
     /// each rung of the ladder, then stop and check.
@@ -33,16 +55,8 @@ section! {
         /// Virtual users of each rung of the ladder, each number once, in the order of the run.
         "users" users: Entry<Vec<u32>> =
             One(list_of(1..=RUNGS_MAX, LADDER, count(USERS)));
-        /// Idle time between the start of the server and the warm-up.
-        "settle" settle: Entry<Nanos> = One(time());
-        /// Once per run: load rising from one user to the top of the ladder, not measured.
-        "warm-up" warm_up: Entry<Nanos> = One(time());
         /// Users that the load of the warm-up rises to. Those of the highest rung, when left out.
         "warm-up-users" warm_up_users: Entry<u32> = One(count(USERS));
-        /// Once per rung: users rise to the number of the rung, not measured.
-        "ramp-up" ramp_up: Entry<Nanos> = One(time());
-        /// Once per rung: the measured window, at least 5 s.
-        "measure" measure: Entry<Nanos> = One(time());
         /// After the measured window of the last rung, in the first repeat: one resource after another is
         /// slowed and released again for this long, to find which one limits throughput. At least
         /// 10 s; none, when left out.
@@ -60,16 +74,6 @@ section! {
         "repeats" repeats: Entry<Repeats> = One(repeats());
         /// With `repeats = "until 5 %"`: runs per design at most.
         "repeats-at-most" repeats_at_most: Entry<u32> = One(count(REPEATS));
-        /// How the runs of the designs are interleaved: `random` draws it by the seed, balanced;
-        /// `abba` reverses every second repeat.
-        "order" order: Entry<Order> = One(word::<Order>());
-        /// How many times longer everything takes than what it stands for: 1 = real time, or `auto` =
-        /// the smallest factor at which this host's own share of storage times is small. Emulated
-        /// storage only.
-        "time-dilation" time_dilation: Entry<TimeDilation> = One(time_dilation());
-        /// At the end of the first run of each emulated design, its load without the delays of the storage, for
-        /// some seconds: what this host can do at most.
-        "null-twin" null_twin: Entry<bool> = One(boolean());
     }
     written_for {
         "dilation" => "time-dilation", "ladder" => "users", "virtual-users" => "users", "duration" => "measure",

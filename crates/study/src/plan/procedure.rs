@@ -9,48 +9,64 @@ use underlay_workload::objective::Objective;
 
 use super::Precision;
 use crate::json_value::{FromJson, ToJson, json_struct};
+use crate::procedure_keys;
 
 /// Once per rung of a null twin: load that does not count yet.
 pub const TWIN_RAMP_UP: Nanos = Nanos::from_secs(1);
 /// Once per rung of a null twin: what counts. Short, because only a difference of a fifth matters.
 pub const TWIN_MEASURE: Nanos = Nanos::from_secs(2);
 
-json_struct! {
+/// The plan of the plain keys and of the decisions that are declared here.
+macro_rules! plan_with {
+    (
+        [$($(#[doc = $doc:literal])+ $key:literal $field:ident: $type:ty = $kind:expr,
+            plan $json:literal, of [$($load:ident),+], unused $unused:expr
+            $(, option $option:literal $value:literal $help:literal)?;)*]
+        $(#[doc = $struct_doc:literal])+
+        #[derive($($derived:ident),+)]
+        pub struct $name:ident {
+            $($(#[doc = $other_doc:literal])+
+            $other_json:literal $other:ident: $other_type:ty = $other_unused:expr;)*
+        }
+    ) => {
+        json_struct! {
+            $(#[doc = $struct_doc])+
+            #[derive($($derived),+)]
+            pub struct $name {
+                $($(#[doc = $doc])+ $json $field: $type,)*
+                $($(#[doc = $other_doc])+ $other_json $other: $other_type,)*
+            }
+        }
+
+        impl $name {
+            /// A plan that measures nothing: one user, one run, every phase empty and everything that may be left out absent.
+            pub fn empty() -> $name {
+                $name { $($field: $unused,)* $($other: $other_unused,)* }
+            }
+        }
+    };
+}
+
+procedure_keys! { plan_with!
     /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
     /// ramp up and measure, then stop and check.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ProcedurePlan {
         /// Virtual users of each rung, in the order of the run, each once; of a job its sessions, of a block load its threads per
         /// volume, ascending.
-        "users" users: Vec<u32>,
-        /// Idle time between the start of the server and the warm-up.
-        "settle_ns" settle: Nanos,
-        /// Once per run: load rising from one user to [`ProcedurePlan::warm_up_users`], not measured.
-        "warm_up_ns" warm_up: Nanos,
+        "users" users: Vec<u32> = vec![1];
         /// Users that it rises to, where they are not those of the highest rung.
-        "warm_up_users" warm_up_to: Option<u32>,
-        /// Once per rung: users rise to the number of the rung, not measured.
-        "ramp_up_ns" ramp_up: Nanos,
-        /// Once per rung: the measured window; after a search at the rate it found. Of a job the
-        /// longest that it may take.
-        "measure_ns" measure: Nanos,
+        "warm_up_users" warm_up_to: Option<u32> = None;
         /// Before the measured window: the search for the highest rate that meets a latency target.
-        "search" search: Option<SearchPlan>,
+        "search" search: Option<SearchPlan> = None;
         /// After the last rung, in the first repeat: which resource limits throughput, by experiment.
-        "causal" causal: Option<CausalPlan>,
+        "causal" causal: Option<CausalPlan> = None;
         /// After all that, without users.
-        "cool_down" cool_down: Option<CoolDownPlan>,
+        "cool_down" cool_down: Option<CoolDownPlan> = None;
         /// Runs per design; at most, where a precision ends the repeats.
-        "repeats" repeats: u32,
+        "repeats" repeats: u32 = 1;
         /// The repeats end when the interval of every main ratio is as narrow as this.
-        "repeats_until" repeats_until: Option<Precision>,
-        /// How the runs of the designs are interleaved.
-        "order" order: Order,
-        /// How many times longer everything takes than what it stands for.
-        "time_dilation" time_dilation: TimeDilation,
-        /// At the end of the first run of each emulated design: the load of its highest and of its best rung
-        /// without the delays of the storage. Never of a job, nor with a search.
-        "null_twin" null_twin: bool,
+        "repeats_until" repeats_until: Option<Precision> = None;
     }
 }
 

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use super::Resolver;
-use super::chosen::Layer;
 use super::procedure::{Ladder, Phases, ProcedureChoice, plan};
+use super::procedure_keys::Load;
 use super::repeats::RepeatsChoice;
 use super::workload::WorkloadChoice;
 use crate::entry::{Entry, Section};
-use crate::exact;
-use crate::limits::{MEASURE, UNMEASURED};
 
 /// Why a key for users is refused, and what takes its place.
 const THREADS: (&str, &str) =
@@ -33,38 +31,11 @@ impl Resolver<'_> {
     /// Decides about the procedure of a block load.
     pub(super) fn block_procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
         self.refuse_what_databases_have();
-        let (file, default, options) =
-            (&self.file.procedure, &self.defaults.procedure, self.options);
-        let settle = self.time("settle", &file.settle, &default.settle, None);
-        let warm_up = options.warm_up.map(|time| ("--warm-up", time));
-        let warm_up = self.time("warm-up", &file.warm_up, &default.warm_up, warm_up);
-        let ramp_up = options.ramp_up.map(|time| ("--ramp-up", time));
-        let ramp_up = self.time("ramp-up", &file.ramp_up, &default.ramp_up, ramp_up);
-        let measure = options.measure.map(|time| ("--measure", time));
-        let measure = self.time("measure", &file.measure, &default.measure, measure);
-        for unmeasured in [&settle, &warm_up, &ramp_up].into_iter().flatten() {
-            self.check_time(unmeasured, &UNMEASURED);
-        }
-        if let Some(measure) = &measure {
-            self.check_time(measure, &MEASURE);
-        }
+        let keys = self.plain_keys(Load::Block);
+        self.check_times(&keys);
         let repeats = self.repeats();
-        let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
-        let order = self.pick("procedure.order", &order).found();
-        let twin = [(Layer::File, &file.null_twin), (Layer::Default, &default.null_twin)];
-        let twin = self.pick("procedure.null-twin", &twin).found();
-        let times = [&settle, &warm_up, &ramp_up, &measure];
-        let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
-        self.provenance.extend(times);
         self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
-        self.provenance.extend(order.iter().map(|c| c.setting(c.value.as_str().to_string())));
-        self.provenance.extend(twin.iter().map(|c| c.setting(c.value.to_string())));
-        let phases = Phases {
-            settle: settle.map(|time| time.value),
-            warm_up: warm_up.map(|time| time.value),
-            ramp_up: ramp_up.map(|time| time.value),
-            measure: measure.map(|time| time.value),
-        };
+        self.provenance.extend(keys.settings());
         let ladder = workload.and_then(WorkloadChoice::block_ladder);
         let full = self.full_threads();
         let ladder = ladder.map(|(users, top)| Ladder {
@@ -72,9 +43,9 @@ impl Resolver<'_> {
             users,
             top,
         });
-        let (order, twin) = (order.map(|c| c.value), twin.map(|twin| twin.value));
-        let searched = (Some(None), Some(None), Some(None));
-        let plan = plan(ladder.as_ref(), &phases, searched, (repeats.as_ref(), order, twin));
+        let parts = (Some(None), Some(None), Some(None));
+        let plan = plan(keys.plan(), ladder.as_ref(), parts, repeats.as_ref());
+        let phases = Phases::of(&keys);
         ProcedureChoice { plan, phases, ladder, repeats, time_dilation: None, warm_up_users: None }
     }
 
@@ -90,7 +61,6 @@ impl Resolver<'_> {
             ("`procedure.users`", file.users.span(), THREADS),
             ("`procedure.warm-up-users`", file.warm_up_users.span(), THREADS),
             ("`procedure.search`", file.search.span.clone(), CURVE),
-            ("`procedure.time-dilation`", file.time_dilation.span(), REAL_TIME),
             ("`procedure.causal-check`", file.causal_check.span(), NO_SERVER),
             ("`procedure.what-if`", file.what_if.span(), NO_SERVER),
             ("`procedure.cool-down`", file.cool_down.span(), NO_USERS),
@@ -102,6 +72,10 @@ impl Resolver<'_> {
             if span.is_some() {
                 self.refuse_for_block(key, span, why);
             }
+        }
+        for (key, span) in self.meaningless_keys(Load::Block) {
+            let why = if key == "procedure.time-dilation" { REAL_TIME } else { NO_SERVER };
+            self.refuse_for_block(&format!("`{key}`"), Some(span), why);
         }
         if self.options.users.is_some() {
             self.refuse_for_block("`--users`", None, THREADS);

@@ -13,6 +13,7 @@ use underlay_core::Bytes;
 
 use super::Resolver;
 use super::names::unsafe_because;
+use super::procedure_keys::{Load, names_without_meaning};
 use super::volumes::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::file;
@@ -191,26 +192,15 @@ fn is_job(table: &DeTable<'_>) -> bool {
 
 /// Workloads that end by themselves.
 const JOBS: [&str; 3] = ["batch", "warehouse", "backup"];
-/// What a procedure says of users alone, or of how long they are measured.
-const OF_USERS: [&str; 11] = [
-    "users",
-    "warm-up",
-    "warm-up-users",
-    "ramp-up",
-    "measure",
-    "search",
-    "time-dilation",
-    "null-twin",
-    "causal-check",
-    "what-if",
-    "cool-down",
-];
+/// What a procedure says of users alone, or of how long they are measured, besides the plain keys that a job has not.
+const OF_USERS: [&str; 7] =
+    ["users", "warm-up-users", "measure", "search", "causal-check", "what-if", "cool-down"];
 
 /// Takes what the study says of users and their clients out of the study of a job.
 fn keep_what_jobs_have<'t>(table: &mut DeTable<'t>, document: &DeTable<'t>, position: usize) {
     table.remove("weights");
     if let Some(DeValue::Table(procedure)) = table.get_mut("procedure").map(Spanned::get_mut) {
-        for of_users in OF_USERS {
+        for of_users in OF_USERS.into_iter().chain(names_without_meaning(Load::Job)) {
             procedure.remove(of_users);
         }
     }

@@ -5,15 +5,18 @@ use std::ops::Range;
 use underlay_core::Nanos;
 
 use super::Resolver;
-use super::chosen::{Chosen, Layer, Pick};
+use super::chosen::Chosen;
 use super::procedure::{Ladder, Phases, ProcedureChoice, plan};
+use super::procedure_keys::Load;
 use super::repeats::RepeatsChoice;
-use crate::exact;
-use crate::limits::{MEASURE, UNMEASURED};
-use crate::plan::Origin;
+use crate::limits::MEASURE;
+use crate::plan::{Origin, Setting};
 
 /// A job that does not say how long it may take may take as long as anything.
 const LONGEST: Nanos = *MEASURE.end();
+
+/// How long a job may take.
+const MEASURE_PATH: &str = "procedure.measure";
 
 /// What sets how much goes on at once, where a study tries it with what users have.
 const CONCURRENCY: &str =
@@ -26,37 +29,18 @@ impl Resolver<'_> {
     /// Decides about the procedure of a job of so many sessions.
     pub(super) fn job_procedure(&mut self, sessions: u32) -> ProcedureChoice {
         self.refuse_what_users_have();
-        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
-        let settle = self.time("settle", &file.settle, &default.settle, None);
-        if let Some(settle) = &settle {
-            self.check_time(settle, &UNMEASURED);
+        let mut keys = self.plain_keys(Load::Job);
+        if let Some(measure) = keys.measure.as_mut().filter(|it| it.origin == Origin::Default) {
+            measure.value = LONGEST;
         }
-        let measure = match self.options.measure {
-            Some(time) => Pick::Found(Chosen::command_line(time, "procedure.measure", "--measure")),
-            None => self.pick("procedure.measure", &[(Layer::File, &file.measure)]),
-        };
-        if let Pick::Found(measure) = &measure {
-            self.check_time(measure, &MEASURE);
-        }
+        self.check_times(&keys);
         let repeats = self.repeats();
-        let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
-        let order = self.pick("procedure.order", &order).found();
-        self.provenance.extend(settle.iter().map(|c| c.setting(exact::time(c.value))));
-        if let Pick::Found(measure) = &measure {
-            self.provenance.push(measure.setting(exact::time(measure.value)));
-        }
         self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
-        self.provenance.extend(order.iter().map(|c| c.setting(c.value.as_str().to_string())));
-        let phases = Phases {
-            settle: settle.map(|time| time.value),
-            warm_up: Some(Nanos::ZERO),
-            ramp_up: Some(Nanos::ZERO),
-            measure: match measure {
-                Pick::Found(measure) => Some(measure.value),
-                Pick::Absent => Some(LONGEST),
-                Pick::Refused => None,
-            },
-        };
+        let is_said =
+            |setting: &Setting| setting.path != MEASURE_PATH || setting.origin != Origin::Default;
+        self.provenance.extend(keys.settings().into_iter().filter(is_said));
+        let phases =
+            Phases { warm_up: Some(Nanos::ZERO), ramp_up: Some(Nanos::ZERO), ..Phases::of(&keys) };
         let top = Chosen {
             value: sessions,
             path: "workload".to_string(),
@@ -64,9 +48,8 @@ impl Resolver<'_> {
             span: None,
         };
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
-        let order = order.map(|c| c.value);
-        let searched = (Some(None), Some(None), Some(None));
-        let plan = plan(Some(&ladder), &phases, searched, (repeats.as_ref(), order, Some(false)));
+        let parts = (Some(None), Some(None), Some(None));
+        let plan = plan(keys.plan(), Some(&ladder), parts, repeats.as_ref());
         ProcedureChoice {
             plan,
             phases,
@@ -83,29 +66,27 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 11] = [
+        let mut written: Vec<(&str, Option<Range<usize>>)> = vec![
             ("procedure.users", file.users.span()),
-            ("procedure.warm-up", file.warm_up.span()),
             ("procedure.warm-up-users", file.warm_up_users.span()),
-            ("procedure.ramp-up", file.ramp_up.span()),
             ("procedure.search", file.search.span.clone()),
-            ("procedure.time-dilation", file.time_dilation.span()),
-            ("procedure.null-twin", file.null_twin.span()),
             ("procedure.causal-check", file.causal_check.span()),
             ("procedure.what-if", file.what_if.span()),
             ("procedure.cool-down", file.cool_down.span()),
             ("weights", first(&self.file.weights)),
         ];
+        let plain = self.meaningless_keys(Load::Job);
+        written.extend(plain.into_iter().map(|(key, span)| (key, Some(span))));
         for (key, span) in written {
             if span.is_some() {
                 let remedy = match key {
-                    "weights"
-                    | "procedure.null-twin"
-                    | "procedure.causal-check"
-                    | "procedure.cool-down"
-                    | "procedure.what-if" => "remove it",
                     "procedure.time-dilation" => UNDILATED,
-                    _ => self.concurrency(),
+                    "procedure.users"
+                    | "procedure.warm-up"
+                    | "procedure.warm-up-users"
+                    | "procedure.ramp-up"
+                    | "procedure.search" => self.concurrency(),
+                    _ => "remove it",
                 };
                 self.refuse_for_job(&format!("`{key}`"), span, remedy);
             }

@@ -19,6 +19,7 @@ mod moment;
 mod names;
 mod plan_lints;
 mod procedure;
+mod procedure_keys;
 mod published;
 mod repeats;
 mod search;

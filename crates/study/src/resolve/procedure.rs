@@ -6,6 +6,7 @@ use underlay_core::Nanos;
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
+use super::procedure_keys::{Load, PlainKeys};
 use super::repeats::RepeatsChoice;
 use super::workload::WorkloadChoice;
 use crate::entry::Entry;
@@ -13,7 +14,7 @@ use crate::exact;
 use crate::finding::Severity;
 use crate::limits::{CAUSAL_CHECK, CAUSAL_CHECK_LENGTH, MEASURE, RUNGS_MAX, UNMEASURED, USERS};
 use crate::plan::{
-    CausalPlan, CoolDownPlan, Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation,
+    CausalPlan, CoolDownPlan, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation,
 };
 use crate::scale;
 
@@ -40,6 +41,19 @@ pub(crate) struct Phases {
     pub warm_up: Option<Nanos>,
     pub ramp_up: Option<Nanos>,
     pub measure: Option<Nanos>,
+}
+
+impl Phases {
+    /// As the keys say.
+    pub fn of(keys: &PlainKeys) -> Phases {
+        let value = |time: &Option<Chosen<Nanos>>| time.as_ref().map(|time| time.value);
+        Phases {
+            settle: value(&keys.settle),
+            warm_up: value(&keys.warm_up),
+            ramp_up: value(&keys.ramp_up),
+            measure: value(&keys.measure),
+        }
+    }
 }
 
 /// The ladder of users; of a job its sessions, of a block load its threads per volume.
@@ -83,56 +97,20 @@ impl Resolver<'_> {
             let sessions = workload.and_then(|workload| workload.kind().job_sessions());
             return self.job_procedure(sessions.unwrap_or(1));
         }
-        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
-        let options = self.options;
         let full = self.full_ladder();
-        let settle = self.time("settle", &file.settle, &default.settle, None);
-        let warm_up = self.time(
-            "warm-up",
-            &file.warm_up,
-            &default.warm_up,
-            options.warm_up.map(|t| ("--warm-up", t)),
-        );
-        let ramp_up = self.time(
-            "ramp-up",
-            &file.ramp_up,
-            &default.ramp_up,
-            options.ramp_up.map(|t| ("--ramp-up", t)),
-        );
-        let measure = self.time(
-            "measure",
-            &file.measure,
-            &default.measure,
-            options.measure.map(|t| ("--measure", t)),
-        );
-        for unmeasured in [&settle, &warm_up, &ramp_up].into_iter().flatten() {
-            self.check_time(unmeasured, &UNMEASURED);
-        }
-        if let Some(measure) = &measure {
-            self.check_time(measure, &MEASURE);
-        }
+        let keys = self.plain_keys(Load::Users);
+        self.check_times(&keys);
         let warm_up_users = self.warm_up_users();
         let causal = self.causal_check();
         let cool_down = self.cool_down();
         let search = self.search(full.as_ref(), workload);
         let repeats = self.repeats();
-        let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
-        let order = self.pick("procedure.order", &order).found();
-        let time_dilation = self.time_dilation();
-
-        let twin = [(Layer::File, &file.null_twin), (Layer::Default, &default.null_twin)];
-        let twin = self.pick("procedure.null-twin", &twin).found();
-        self.provenance.extend(twin.iter().map(|c| c.setting(c.value.to_string())));
-
         let users = full.as_ref().map(|full| self.scale_ladder(full));
-        self.record_procedure(
-            users.as_ref(),
-            [&settle, &warm_up, &ramp_up, &measure],
-            repeats.as_ref(),
-            order.as_ref(),
-        );
-        self.provenance.extend(warm_up_users.as_ref().map(|c| c.setting(c.value.to_string())));
-        self.provenance.extend(time_dilation.as_ref().map(|c| c.setting(c.value.to_string())));
+        self.provenance
+            .extend(users.iter().map(|users| users.setting(format!("{:?}", users.value))));
+        self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
+        self.provenance.extend(keys.settings());
+        self.provenance.extend(warm_up_users.iter().map(|c| c.setting(c.value.to_string())));
         let ladder = users.zip(full).map(|(users, full)| {
             let top = users.with(users.value.iter().copied().max().unwrap_or(0));
             Ladder { users: users.value, full: full.value, top }
@@ -140,28 +118,33 @@ impl Resolver<'_> {
         if let (Some(ladder), Some(workload)) = (&ladder, workload) {
             self.doubt_terminals(&ladder.top, workload);
         }
-        let phases = Phases {
-            settle: settle.map(|time| time.value),
-            warm_up: warm_up.map(|time| time.value),
-            ramp_up: ramp_up.map(|time| time.value),
-            measure: measure.map(|time| time.value),
-        };
-        let order = order.map(|c| c.value);
-        // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
-        let twin = twin.map(|twin| twin.value && search.as_ref().is_some_and(Option::is_none));
-        let plan = plan(
-            ladder.as_ref(),
-            &phases,
-            (search, causal, cool_down),
-            (repeats.as_ref(), order, twin),
-        )
-        .zip(time_dilation.as_ref());
-        let plan = plan.map(|(plan, chosen)| ProcedurePlan {
-            time_dilation: chosen.value,
+        let parts = (search, causal, cool_down);
+        let plan = plan(keys.plan(), ladder.as_ref(), parts, repeats.as_ref());
+        let plan = plan.map(|plan| ProcedurePlan {
             warm_up_to: warm_up_users.as_ref().map(|users| users.value),
+            // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
+            null_twin: plan.null_twin && plan.search.is_none(),
             ..plan
         });
-        ProcedureChoice { plan, phases, ladder, repeats, time_dilation, warm_up_users }
+        let phases = Phases::of(&keys);
+        ProcedureChoice {
+            plan,
+            phases,
+            ladder,
+            repeats,
+            time_dilation: keys.time_dilation,
+            warm_up_users,
+        }
+    }
+
+    /// Reports phases outside their ranges.
+    pub(super) fn check_times(&mut self, keys: &PlainKeys) {
+        for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
+            self.check_time(unmeasured, &UNMEASURED);
+        }
+        if let Some(measure) = &keys.measure {
+            self.check_time(measure, &MEASURE);
+        }
     }
 
     /// Decides about `warm-up-users`, scaled like the ladder.
@@ -313,47 +296,6 @@ impl Resolver<'_> {
         full.scaled(scale::ladder(&full.value, self.scale), format!("{:?}", full.value))
     }
 
-    pub(super) fn time(
-        &mut self,
-        key: &str,
-        file: &Entry<Nanos>,
-        default: &Entry<Nanos>,
-        option: Option<(&'static str, Nanos)>,
-    ) -> Option<Chosen<Nanos>> {
-        let path = format!("procedure.{key}");
-        match option {
-            Some((option, time)) => Some(Chosen::command_line(time, &path, option)),
-            None => self.pick(&path, &[(Layer::File, file), (Layer::Default, default)]).found(),
-        }
-    }
-
-    fn time_dilation(&self) -> Option<Chosen<TimeDilation>> {
-        const PATH: &str = "procedure.time-dilation";
-        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
-        match self.options.time_dilation {
-            Some(dilation) => Some(Chosen::command_line(dilation, PATH, "--time-dilation")),
-            None => {
-                let layers =
-                    [(Layer::File, &file.time_dilation), (Layer::Default, &default.time_dilation)];
-                self.pick(PATH, &layers).found()
-            }
-        }
-    }
-
-    fn record_procedure(
-        &mut self,
-        users: Option<&Chosen<Vec<u32>>>,
-        times: [&Option<Chosen<Nanos>>; 4],
-        repeats: Option<&RepeatsChoice>,
-        order: Option<&Chosen<Order>>,
-    ) {
-        self.provenance.extend(users.map(|users| users.setting(format!("{:?}", users.value))));
-        let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
-        self.provenance.extend(times);
-        self.provenance.extend(repeats.into_iter().flat_map(RepeatsChoice::settings));
-        self.provenance.extend(order.map(|c| c.setting(c.value.as_str().to_string())));
-    }
-
     /// TPC-C has ten terminals per warehouse; more users share them.
     fn doubt_terminals(&mut self, top: &Chosen<u32>, workload: &WorkloadChoice) {
         let Some(warehouses) = workload.warehouses() else { return };
@@ -377,28 +319,21 @@ impl Resolver<'_> {
 /// What a study may leave out, once that is decided; the outer `None` = it was refused.
 type Decided<T> = Option<Option<T>>;
 
-/// The plan in real time, if every part of it is decided.
+/// The plan, if every part of it is decided.
 pub(super) fn plan(
+    keys: Option<ProcedurePlan>,
     ladder: Option<&Ladder>,
-    phases: &Phases,
     (search, causal, cool_down): (Decided<SearchPlan>, Decided<CausalPlan>, Decided<CoolDownPlan>),
-    (repeats, order, null_twin): (Option<&RepeatsChoice>, Option<Order>, Option<bool>),
+    repeats: Option<&RepeatsChoice>,
 ) -> Option<ProcedurePlan> {
     Some(ProcedurePlan {
         users: ladder?.users.clone(),
-        settle: phases.settle?,
-        warm_up: phases.warm_up?,
-        warm_up_to: None,
-        ramp_up: phases.ramp_up?,
-        measure: phases.measure?,
         search: search?,
         causal: causal?,
         cool_down: cool_down?,
         repeats: repeats?.most(),
         repeats_until: repeats?.until(),
-        order: order?,
-        time_dilation: TimeDilation::NONE,
-        null_twin: null_twin?,
+        ..keys?
     })
 }
 

@@ -51,7 +51,7 @@ fn phase_begin(fault: &FaultPlan, procedure: &ProcedurePlan) -> Nanos {
 mod tests {
     use super::{Window, load_end, window};
     use crate::fault_plan::{FaultAction, FaultPhase, FaultPlan};
-    use crate::plan::{Order, ProcedurePlan, TimeDilation};
+    use crate::plan::ProcedurePlan;
     use underlay_core::Nanos;
 
     fn procedure() -> ProcedurePlan {
@@ -59,17 +59,9 @@ mod tests {
             users: vec![1, 4],
             settle: Nanos::from_secs(1),
             warm_up: Nanos::from_secs(10),
-            warm_up_to: None,
             ramp_up: Nanos::from_secs(100),
             measure: Nanos::from_secs(1000),
-            search: None,
-            causal: None,
-            cool_down: None,
-            repeats: 1,
-            repeats_until: None,
-            null_twin: false,
-            order: Order::Abba,
-            time_dilation: TimeDilation::NONE,
+            ..ProcedurePlan::empty()
         }
     }
 

@@ -35,7 +35,7 @@ use underlay_database::run_lock;
 use underlay_database::schema_ownership::{Afterwards, WorkloadTables};
 use underlay_driver::noop_ceiling;
 use underlay_record::CheckMoment;
-use underlay_study::{Order, Pacing, ProcedurePlan, TimeDilation, WorkloadKind, WorkloadPlan};
+use underlay_study::{Pacing, ProcedurePlan, WorkloadKind, WorkloadPlan};
 use underlay_workload::transactional::Workload as WorkloadTrait;
 
 /// Environment variable with the database's URL.
@@ -334,19 +334,8 @@ fn run_job<S: External>(
         },
         procedure: ProcedurePlan {
             users: vec![sessions],
-            settle: Nanos::ZERO,
-            warm_up: Nanos::ZERO,
-            warm_up_to: None,
-            ramp_up: Nanos::ZERO,
             measure: LONGEST_JOB,
-            search: None,
-            causal: None,
-            cool_down: None,
-            repeats: 1,
-            repeats_until: None,
-            order: Order::Abba,
-            time_dilation: TimeDilation::NONE,
-            null_twin: false,
+            ..ProcedurePlan::empty()
         },
         mix: None,
         weights: Vec::new(),

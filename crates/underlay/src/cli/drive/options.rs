@@ -12,9 +12,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_driver::{Objective, Weights};
-use underlay_study::{
-    Arrivals, FaultPhase, Order, Pacing, ProcedurePlan, SearchPlan, TimeDilation, WeightsPlan,
-};
+use underlay_study::{Arrivals, FaultPhase, Pacing, ProcedurePlan, SearchPlan, WeightsPlan};
 use underlay_workload::transactional::Shape;
 
 use super::URL_VARIABLE;
@@ -232,9 +230,6 @@ impl UserLoad {
         let (settle, measure) = (self.warm_up(), self.duration());
         ProcedurePlan {
             users: vec![self.users()],
-            settle: Nanos::ZERO,
-            warm_up: Nanos::ZERO,
-            warm_up_to: None,
             ramp_up: settle,
             measure,
             search: self.slo.map(|objective| SearchPlan {
@@ -243,13 +238,7 @@ impl UserLoad {
                 settle,
                 measure,
             }),
-            causal: None,
-            cool_down: None,
-            repeats: 1,
-            repeats_until: None,
-            order: Order::Abba,
-            time_dilation: TimeDilation::NONE,
-            null_twin: false,
+            ..ProcedurePlan::empty()
         }
     }
 
