@@ -138,7 +138,10 @@ impl<'a> Resolver<'a> {
         let faults = self.faults(&designs, &procedure);
         self.refuse_background_with_power_cuts(&background, &faults);
         self.check_time_dilation(procedure.time_dilation.as_ref(), &designs, &background);
-        self.doubt_designs(&designs, &background, &faults);
+        // One of several databases knows neither the faults nor the background work that designs may differ in.
+        if !matches!(self.role, Role::Member) {
+            self.doubt_designs(&designs, &background, &faults);
+        }
         let published = self.published();
         if let Some(repeats) = &procedure.repeats {
             let points: usize = self.axes.iter().map(|axis| axis.points.len()).product();

@@ -145,6 +145,20 @@ settings = { innodb_buffer_pool_size = "64M" }
     assert_eq!(plan.databases[1].engine.memory_limit, Some(Bytes::from_mib(256)));
 }
 
+/// The databases themselves know no faults: only the whole study says whether designs are equal.
+#[test]
+fn designs_that_differ_in_a_fault_are_not_called_equal() {
+    let again = "[[design]]\nuse = \"kingston-nvme\"\nname = \"again\"\n";
+    let fault = "[[fault]]\nkind = \"device-slow\"\ndevice = \"nvme\"\nfactor = 10.0\nat = \"5s\"\n\
+                 users = 4\ndesigns = [\"again\"]\n";
+    let identical = |tail: &str| {
+        let plan = planned(THREE, tail);
+        plan.findings.iter().filter(|finding| finding.code == "identical-designs").count()
+    };
+    assert_eq!(identical(again), 1, "said once, not for each database");
+    assert_eq!(identical(&format!("{again}{fault}")), 0);
+}
+
 #[test]
 fn faults_and_background_work_name_the_volume_of_a_database() {
     let tail = r#"
