@@ -62,7 +62,7 @@ pub fn atlas_html(atlas: &Atlas) -> Result<String, HtmlError> {
     put(
         &mut answer,
         format_args!(
-            "<div id=\"fallback\" class=\"columns\"><main>\n<section>\n<h1>{TITLE}</h1>\n\
+            "<div id=\"fallback\"><main>\n<section>\n<h1>{TITLE}</h1>\n\
              <noscript><p class=\"muted\">The charts of this page need JavaScript.</p></noscript>\n\
              <pre>{}</pre>\n</section>\n</main></div>\n",
             escape(&atlas_summary(atlas, 100)),
@@ -168,7 +168,7 @@ fn put_answer(page: &mut String, analysis: &Analysis) {
     put(
         page,
         format_args!(
-            "<div id=\"fallback\" class=\"columns\"><main>\n<section class=\"verdict\">\n\
+            "<div id=\"fallback\"><main>\n<section class=\"verdict\">\n\
          <p class=\"question\">{}</p>\n<h1 class=\"headline\">{}</h1>\n\
          <p class=\"badges\">{}</p>\n",
             escape(&study.question),

@@ -302,14 +302,21 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await close();
   });
 
-  test("can be read without script", async () => {
-    const { page, close, trouble } = await open(browser, file, { javaScriptEnabled: false });
-    assert.match(await page.textContent("h1"), /NVMe makes 2\.6 times/);
-    assert.equal(await page.locator("table tbody tr").count(), 10);
-    assert.match(await page.content(), /<noscript>.*need JavaScript/);
-    assert.deepEqual(trouble, []);
-    await close();
-  });
+  for (const width of [1280, 390]) {
+    test(`can be read without script ${width} pixels wide`, async () => {
+      const { page, close, trouble } = await open(browser, file, {
+        javaScriptEnabled: false, viewport: { width, height: 900 },
+      });
+      assert.match(await page.textContent("h1"), /NVMe makes 2\.6 times/);
+      assert.equal(await page.locator("table tbody tr").count(), 10);
+      assert.match(await page.content(), /<noscript>.*need JavaScript/);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      const text = await page.locator("main").boundingBox();
+      assert.ok(text.width > width * 0.85, `the text has ${text.width} of ${width} pixels`);
+      assert.deepEqual(trouble, []);
+      await close();
+    });
+  }
 
   /** Opens a changed analysis; nothing may fail, whatever is missing. */
   async function opens(name, change) {
