@@ -15,7 +15,7 @@ use crate::axes::Axes;
 use crate::checkpoints::checkpoints;
 use crate::observed::{
     CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, operation_events,
-    operations,
+    operations, stages,
 };
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines, lines_of_database};
@@ -98,7 +98,7 @@ impl Digest {
             } else {
                 let phases = record.phases(Some(run.id))?;
                 let events = record.events(Some(run.id))?;
-                digest.run_rows.push(run_row(run, (&phases, &events), false));
+                digest.run_rows.push(run_row(run, (&phases, &events, Vec::new()), false));
             }
         }
         Ok(digest)
@@ -193,7 +193,8 @@ impl Digest {
         found.extend(checkpoints(&run));
         found.extend(operation_events(&run));
         let events = [run.events.as_slice(), found.as_slice()].concat();
-        self.run_rows.push(run_row(&run.run, (&run.phases, &events), true));
+        let stages = stages(&run, &workload);
+        self.run_rows.push(run_row(&run.run, (&run.phases, &events, stages), true));
         self.documents.insert(run.position, run.documents);
     }
 }
@@ -231,7 +232,11 @@ fn time_dilation(record: &Record) -> Result<u32, ReadError> {
     Ok(factor.and_then(|factor| u32::try_from(factor).ok()).unwrap_or(1))
 }
 
-fn run_row(run: &Run, (phases, events): (&[Phase], &[Event]), counted: bool) -> analysis::Run {
+fn run_row(
+    run: &Run,
+    (phases, events, stages): (&[Phase], &[Event], Vec<analysis::Stage>),
+    counted: bool,
+) -> analysis::Run {
     let since_begin = |at: Nanos| at.saturating_sub(run.begin).as_secs_f64();
     let of_kind = |wanted: &dyn Fn(&str) -> bool| {
         let row = |event: &Event| analysis::Event {
@@ -264,6 +269,7 @@ fn run_row(run: &Run, (phases, events): (&[Phase], &[Event]), counted: bool) -> 
                 status: phase.status.to_string(),
             })
             .collect(),
+        stages,
         events: of_kind(&|kind| kind != event::NOTE),
         notes: of_kind(&|kind| kind == event::NOTE),
     }

@@ -249,7 +249,7 @@ const BACKUP_METRICS: [MetricRow; 5] = {
     ]
 };
 
-const METRICS: [MetricRow; 39] = {
+const METRICS: [MetricRow; 41] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -259,6 +259,13 @@ const METRICS: [MetricRow; 39] = {
             "ns",
             Lower,
             "95th percentile of the response time of what the headline counts",
+        ),
+        (
+            "job_s",
+            "Duration",
+            "s",
+            Lower,
+            "time from the job's begin to its end; of a warehouse, of the measured power run and the throughput run",
         ),
         (
             "tpm",
@@ -310,6 +317,13 @@ const METRICS: [MetricRow; 39] = {
             "cores",
             Neither,
             "processors used by the database server",
+        ),
+        (
+            "server_cpu_use",
+            "CPU use of the server",
+            "share",
+            Neither,
+            "processors used by the database server, as a share of those that it may use: its CPU limit, or the host's",
         ),
         (
             "driver_cores",

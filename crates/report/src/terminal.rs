@@ -10,7 +10,7 @@ use crate::curves::RATE_AT_LIMIT;
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
 use crate::verdict::causal;
-use crate::wording::{amount, count, factor, factor_interval, list, percent, time_ns};
+use crate::wording::{amount, count, factor, factor_interval, list, minutes, percent, time_ns};
 use crate::workload_view::ALL_REQUESTS;
 
 /// Narrower terminals are treated as this wide.
@@ -564,6 +564,7 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
         text(&at_work_column(analysis), 0, &|rung| Some(rung.users.to_string())),
         text(&analysis.workload.unit, 0, &metric("headline", amount)),
         left(text("95 %", 0, &|rung| interval(rung.metrics.get("headline")?))),
+        text("duration", 1, &metric("job_s", minutes)),
         text("MB/s", 4, &metric("bytes_per_second", |bytes| amount(bytes / 1e6))),
         text("TPM", 4, &metric("tpm", amount)),
         text("TPM/user", 6, &metric("tpm_per_user", amount)),
@@ -704,6 +705,9 @@ fn axis_columns(analysis: &Analysis, axis: usize) -> Option<Vec<TextColumn>> {
         column(&at_work_column(analysis), Align::Right, 2, &|_| Some(users.to_string())),
         column(&analysis.workload.unit, Align::Right, 0, &|row| headline(row)?.value.map(amount)),
         column("95 %", Align::Left, 1, &|row| interval(headline(row)?)),
+        column("duration", Align::Right, 1, &|row| {
+            rung(row, users)?.metrics.get("job_s")?.value.map(minutes)
+        }),
         column("p95", Align::Right, 1, &p95),
         column("of the first", Align::Right, 0, &|row| match first(row) {
             Some(first) if first == row => Some(factor(1.0)),

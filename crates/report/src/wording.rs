@@ -66,6 +66,16 @@ pub(crate) fn time_ns(nanos: f64) -> String {
     format!("{} {unit}", amount(value))
 }
 
+/// A duration in seconds: `11:20` or `1:02:05` from a minute on, `6.06 s` below.
+pub(crate) fn minutes(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match whole {
+        0..60 => format!("{} s", amount(seconds)),
+        60..3600 => format!("{}:{:02}", whole / 60, whole % 60),
+        _ => format!("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60),
+    }
+}
+
 /// A list in words: `a, b and c`.
 pub(crate) fn list(items: &[String]) -> String {
     match items {
@@ -90,7 +100,7 @@ pub(crate) fn sentence_case(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, count, factor, factor_interval, list, percent, time_ns};
+    use super::{amount, count, factor, factor_interval, list, minutes, percent, time_ns};
 
     #[test]
     fn numbers_are_short_and_grouped() {
@@ -124,6 +134,10 @@ mod tests {
         let times = [(850.0, "850 ns"), (12_345.0, "12.3 us"), (1.5e9, "1.5 s"), (4.2e6, "4.2 ms")];
         for (nanos, expected) in times {
             assert_eq!(time_ns(nanos), expected);
+        }
+        let durations = [(6.06, "6.06 s"), (59.6, "1:00"), (680.0, "11:20"), (3725.0, "1:02:05")];
+        for (seconds, expected) in durations {
+            assert_eq!(minutes(seconds), expected);
         }
         let items = ["a".to_string(), "b".to_string(), "c".to_string()];
         assert_eq!(list(&items), "a, b and c");

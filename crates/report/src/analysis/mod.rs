@@ -51,10 +51,10 @@ pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, Wo
 pub use method::{Direction, Method, Metric};
 pub use operation::Operation;
 pub use rate_search::{RateSearch, RateStep};
-pub use run::{Check, Emulation, Event, Phase, Run, Source};
+pub use run::{Check, Emulation, Event, Phase, Run, Source, Stage, StageKind};
 pub use timeline::{TimelineLine, TimelineSeries, Timelines};
 pub use validity::{Ceiling, ClassExcess, HostFactors, RungValidity, Validity};
-pub use verdict::{Answer, Confidence, Ratio, Verdict};
+pub use verdict::{Answer, Aspect, Confidence, Ratio, Verdict};
 pub use window::{Steady, SteadyState, Window};
 
 /// Version of the JSON form: raised when a field changes its meaning or disappears.

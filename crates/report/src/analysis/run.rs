@@ -28,6 +28,8 @@ pub struct Run {
     pub seconds: Option<f64>,
     /// Its phases.
     pub phases: Vec<Phase>,
+    /// What the datastore's copies (resync) and the load did to each other; empty where copies were made in one stage alone.
+    pub stages: Vec<Stage>,
     /// What happened to it: checkpoints, faults, outages.
     pub events: Vec<Event>,
     /// Remarks of samplers: facts found at the start, later failures and recoveries. Not for charts.
@@ -50,6 +52,43 @@ pub struct Phase {
     pub end_s: Option<f64>,
     /// `running`, `finished`, `failed`, `interrupted` or `skipped`.
     pub status: String,
+}
+
+/// A stage of a run in which the datastore copied data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Stage {
+    /// Which one.
+    pub kind: StageKind,
+    /// Begin, seconds since the begin of the run.
+    pub begin_s: f64,
+    /// End.
+    pub end_s: f64,
+    /// I/Os of the devices for copies, per second; `null` where the datastore does not count its queues.
+    pub resync_per_second: Option<f64>,
+    /// Bytes of these.
+    pub resync_bytes_per_second: Option<f64>,
+    /// I/Os of the devices for volumes, per second.
+    pub volumes_per_second: Option<f64>,
+    /// Bytes of these.
+    pub volumes_bytes_per_second: Option<f64>,
+    /// What the headline counts, per its period; `null` of a job.
+    pub headline: Option<f64>,
+}
+
+/// What copies and load did, in the order in which a run comes to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum StageKind {
+    /// Copies before any load.
+    ResyncAlone,
+    /// Copies while the load started and was not measured yet.
+    LoadStarts,
+    /// Copies beside the measured load.
+    LoadStable,
+    /// Copies after the load.
+    LoadStopped,
 }
 
 /// An event of a run.

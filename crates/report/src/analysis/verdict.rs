@@ -14,6 +14,8 @@ pub struct Verdict {
     pub answer: Answer,
     /// Sentences that support it: by how much, how sure, why.
     pub support: Vec<String>,
+    /// What each sentence of `support` is about, in their order.
+    pub support_aspects: Vec<Aspect>,
     /// How sure the answer is.
     pub confidence: Confidence,
     /// What the confidence rests on, or what keeps it from being higher; one clause each.
@@ -29,6 +31,31 @@ pub struct Verdict {
     pub validity: Option<Validity>,
     /// Users of the headline's rung.
     pub users: Option<u32>,
+}
+
+impl Verdict {
+    /// Adds sentences about an aspect to those that support the answer.
+    pub(crate) fn say(&mut self, aspect: Aspect, sentences: impl IntoIterator<Item = String>) {
+        self.support.extend(sentences);
+        self.support_aspects.resize(self.support.len(), aspect);
+    }
+}
+
+/// What a sentence about an answer is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum Aspect {
+    /// The numbers, and by how much they differ.
+    HowMuch,
+    /// What makes the difference, and what limits.
+    Why,
+    /// Chance, and the host's part.
+    HowSure,
+    /// What the better design spares.
+    Savings,
+    /// What others published of these designs.
+    Published,
 }
 
 /// The kinds of answers.

@@ -5,8 +5,8 @@ mod savings;
 mod support;
 
 use crate::analysis::{
-    Answer, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, Outcome, Peak,
-    RateSearch, Ratio, Rung, RungValidity, Scope, Validity, Verdict,
+    Answer, Aspect, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, Outcome,
+    Peak, RateSearch, Ratio, Rung, RungValidity, Scope, Validity, Verdict,
 };
 use underlay_record::conventions::finding as code;
 
@@ -95,6 +95,7 @@ fn silent(answer: Answer, headline: String) -> Verdict {
         headline,
         answer,
         support: Vec::new(),
+        support_aspects: Vec::new(),
         confidence: Confidence::None,
         confidence_reasons: Vec::new(),
         winner: None,
@@ -117,7 +118,7 @@ fn invalid_verdict(results: &Results<'_>) -> Verdict {
         .map(|finding| finding.text.clone())
         .collect();
     let mut verdict = silent(Answer::Invalid, format!("The results are invalid: {}", why[0]));
-    verdict.support = why[1..].iter().map(|text| sentence_case(text)).collect();
+    verdict.say(Aspect::HowSure, why[1..].iter().map(|text| sentence_case(text)));
     verdict
 }
 
@@ -145,8 +146,8 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     verdict.users = peak.map(|peak| peak.users);
     let users = peak.map_or(0, |peak| peak.users);
     verdict.validity = results.validity_of(design, users).map(|row| row.outcome);
-    verdict.support.extend(bottleneck_sentence(results, design, users));
-    verdict.support.extend(validity_sentence(results, design, users));
+    verdict.say(Aspect::Why, bottleneck_sentence(results, design, users));
+    verdict.say(Aspect::HowSure, validity_sentence(results, design, users));
     verdict
 }
 
@@ -205,14 +206,15 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         (None, Outcome::Undecided | Outcome::Suggested) => Answer::NoDifferenceShown,
         (None, Outcome::Single) => Answer::NotRepeated,
     };
-    let mut sentences = support(results, contest, comparison, answer);
-    if answer == Answer::Winner {
-        sentences.extend(savings(results, contest, &ratio));
-    }
+    let saved = match answer {
+        Answer::Winner => savings(results, contest, &ratio),
+        _ => Vec::new(),
+    };
     let mut verdict = Verdict {
         headline: headline(results, contest, &ratio, answer, obstacle),
         answer,
-        support: sentences,
+        support: Vec::new(),
+        support_aspects: Vec::new(),
         confidence: Confidence::None,
         confidence_reasons: Vec::new(),
         winner: (answer == Answer::Winner).then_some(best),
@@ -222,6 +224,8 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         validity: if explained { Some(Validity::HostLimited) } else { validity },
         users: Some(users),
     };
+    support(&mut verdict, results, contest, comparison);
+    verdict.say(Aspect::Savings, saved);
     (verdict.confidence, verdict.confidence_reasons) =
         confidence(results, (contest, answer), comparison);
     verdict

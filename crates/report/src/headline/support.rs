@@ -2,8 +2,8 @@
 
 use super::{Contest, Results, TELLING, find, oriented};
 use crate::analysis::{
-    Answer, Bottleneck, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Ratio, Rung,
-    TimeClass, Validity,
+    Answer, Aspect, BudgetPart, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Ratio,
+    Rung, TimeClass, Validity, Verdict,
 };
 use crate::axes::Apart;
 use crate::comparisons::RESTORED;
@@ -13,37 +13,37 @@ use crate::wording::{
     amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
 };
 
-/// The sentences below the headline.
+/// Says the sentences below the headline.
 pub(super) fn support(
+    verdict: &mut Verdict,
     results: &Results<'_>,
     contest: Contest,
     comparison: &Comparison,
-    answer: Answer,
-) -> Vec<String> {
-    let mut support = vec![absolute(results, contest)];
-    support.extend(peaks(results, contest));
-    support.extend(latency(results, contest));
-    support.extend(restores(results, contest));
+) {
+    let Contest { best, next, users, axis } = contest;
+    verdict.say(Aspect::HowMuch, [absolute(results, contest)]);
+    verdict.say(Aspect::HowMuch, peaks(results, contest));
+    verdict.say(Aspect::HowMuch, latency(results, contest));
+    verdict.say(Aspect::HowMuch, restores(results, contest));
     // Without a difference there is nothing to explain.
-    if matches!(answer, Answer::Winner | Answer::NotRepeated) {
-        support.extend(why(results, contest));
+    if matches!(verdict.answer, Answer::Winner | Answer::NotRepeated) {
+        verdict.say(Aspect::Why, why(results, contest));
     }
-    support.extend(bottleneck_sentence(results, contest.next, contest.users));
-    support.extend(lower_bound(results, contest));
-    support.extend(how_sure(comparison));
-    for design in [contest.best, contest.next] {
-        support.extend(validity_sentence(results, design, contest.users));
+    verdict.say(Aspect::Why, bottleneck_sentence(results, next, users));
+    verdict.say(Aspect::HowSure, lower_bound(results, contest));
+    verdict.say(Aspect::HowSure, how_sure(comparison));
+    for design in [best, next] {
+        verdict.say(Aspect::HowSure, validity_sentence(results, design, users));
     }
-    support.extend(ceiling_designs(results, contest));
-    match contest.axis {
-        None => support.extend(others(results, contest)),
+    verdict.say(Aspect::HowSure, ceiling_designs(results, contest));
+    match axis {
+        None => verdict.say(Aspect::HowMuch, others(results, contest)),
         Some(axis) => {
-            support.extend(along(results, contest, axis));
-            support.extend(designs_at_points(results, contest, axis));
+            verdict.say(Aspect::HowMuch, along(results, contest, axis));
+            verdict.say(Aspect::HowMuch, designs_at_points(results, contest, axis));
         }
     }
-    support.extend(published(results, contest, comparison));
-    support
+    verdict.say(Aspect::Published, published(results, contest, comparison));
 }
 
 /// `On NVMe compared with 8 GiB of memory: 1.5x 16 GiB of memory, 2.1x 32 GiB of memory.` Once per design, and per point of the
@@ -249,27 +249,35 @@ fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
         (!found.budget.is_empty()).then_some(found)
     };
     let (best, next) = (budget(contest.best)?, budget(contest.next)?);
-    let share = |bottleneck: &Bottleneck, class: TimeClass| {
-        bottleneck.budget.iter().find(|part| part.class == class).map_or(0.0, |part| part.share)
+    let (class, [of_next, of_best]) = differing(&next.budget, &best.budget)?;
+    Some(format!(
+        "Sessions spend {} of their time {} on {}, {} on {}.",
+        percent(of_next),
+        class_title(class),
+        results.designs[contest.next].title,
+        percent(of_best),
+        results.designs[contest.best].title
+    ))
+}
+
+/// The class that has more of the sessions' time in `next` than in `best`, by most, with both shares; `None` where that is not
+/// telling.
+fn differing(next: &[BudgetPart], best: &[BudgetPart]) -> Option<(TimeClass, [f64; 2])> {
+    // The log behind data writes is the log, as the sentence about the bottleneck counts it.
+    let whole = |class: TimeClass| match class {
+        TimeClass::LogBehindData => TimeClass::Log,
+        class => class,
     };
-    let (class, difference) = next
-        .budget
-        .iter()
-        .chain(&best.budget)
-        .map(|part| part.class)
+    let share = |budget: &[BudgetPart], class: TimeClass| -> f64 {
+        let parts = budget.iter().filter(|part| whole(part.class) == class);
+        parts.map(|part| part.share).sum()
+    };
+    let classes = next.iter().chain(best).map(|part| whole(part.class));
+    classes
         .filter(|class| !matches!(class, TimeClass::Client | TimeClass::Other))
-        .map(|class| (class, share(next, class) - share(best, class)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (difference >= TELLING).then(|| {
-        format!(
-            "Sessions spend {} of their time {} on {}, {} on {}.",
-            percent(share(next, class)),
-            class_title(class),
-            results.designs[contest.next].title,
-            percent(share(best, class)),
-            results.designs[contest.best].title
-        )
-    })
+        .map(|class| (class, [share(next, class), share(best, class)]))
+        .max_by(|a, b| (a.1[0] - a.1[1]).total_cmp(&(b.1[0] - b.1[1])))
+        .filter(|(_, [next, best])| next - best >= TELLING)
 }
 
 /// What limits a design.
@@ -352,4 +360,31 @@ fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
     let best = &results.designs[contest.best].title;
     (!texts.is_empty())
         .then(|| format!("{best} compared with the other designs: {}.", list(&texts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differing;
+    use crate::analysis::{BudgetPart, TimeClass};
+
+    fn budget(parts: &[(TimeClass, f64)]) -> Vec<BudgetPart> {
+        let part = |(class, share): &(TimeClass, f64)| BudgetPart {
+            class: *class,
+            sessions: share * 16.0,
+            share: *share,
+            per_transaction_ns: None,
+        };
+        parts.iter().map(part).collect()
+    }
+
+    #[test]
+    fn the_log_is_counted_with_what_it_waits_for() {
+        use TimeClass::{Cpu, Log, LogBehindData};
+        let sata = budget(&[(Log, 0.31), (LogBehindData, 0.31), (Cpu, 0.1)]);
+        let nvme = budget(&[(Log, 0.12), (LogBehindData, 0.2), (Cpu, 0.4)]);
+        let (class, [of_sata, of_nvme]) = differing(&sata, &nvme).unwrap();
+        assert_eq!(class, Log);
+        assert!((of_sata - 0.62).abs() < 1e-9 && (of_nvme - 0.32).abs() < 1e-9);
+        assert_eq!(differing(&sata, &sata), None, "nothing differs");
+    }
 }

@@ -9,6 +9,7 @@ mod devices;
 mod operations;
 mod run;
 mod series;
+mod stages;
 mod waits;
 mod window;
 mod window_facts;
@@ -18,6 +19,7 @@ pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_de
 pub(crate) use operations::{ObservedOperation, operation_events, operations};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
+pub(crate) use stages::stages;
 #[cfg(test)]
 pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use underlay_core::Nanos;
-use underlay_record::conventions::{document, histogram_scope, source};
+use underlay_record::conventions::{OF_DATABASE, document, histogram_scope, source};
 use underlay_record::{
     Event, HistogramRow, Phase, PhaseKind, PhaseStatus, ReadError, Record, Run, Source,
     TransactionTick, WaitWindow,
@@ -99,6 +99,10 @@ impl ObservedRun {
                 let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
                 sources.insert(name, ticks);
             }
+            // One sampler follows the processes of all servers.
+            let processes = self.sources.get(source::PROCESS);
+            let processes = processes.and_then(|it| it.part(&format!("{name}{OF_DATABASE}")));
+            sources.extend(processes.map(|ticks| (source::PROCESS.to_string(), ticks)));
             let volume = format!("{name}-");
             let of_histogram = |row: &HistogramRow| match row.scope.as_str() {
                 histogram_scope::DRIVER => own(&row.name),

@@ -4,6 +4,7 @@
 //! which what it tells of happened. `docs/method.md` has the convention for readers.
 
 use underlay_core::Nanos;
+use underlay_core::series::SeriesSpec;
 use underlay_record::{Column, Interval, Table};
 
 /// Ticks at a span's edges may lie this far outside it (seconds), because samplers and phases are not
@@ -44,6 +45,18 @@ impl SourceTicks {
             }
         }
         self
+    }
+
+    /// What series whose names begin with `prefix` say, under the rest of their names; `None` without any.
+    pub(crate) fn part(&self, prefix: &str) -> Option<SourceTicks> {
+        let renamed = |column: &Column| {
+            let name = column.spec.name.strip_prefix(prefix)?.to_string();
+            let spec = SeriesSpec { name, ..column.spec.clone() };
+            Some(Column { spec, values: column.values.clone() })
+        };
+        let columns: Vec<Column> = self.columns.iter().filter_map(renamed).collect();
+        let (times, as_of) = (self.times.clone(), self.as_of.clone());
+        (!columns.is_empty()).then_some(SourceTicks { times, as_of, columns })
     }
 
     /// The series with this name.

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use underlay_core::{Histogram, IoClass};
 use underlay_record::conventions::{
     CONNECTION_WAIT, DISPATCH_LAG, OF_DATABASE, client_network_series, document, driver_series,
@@ -14,6 +15,7 @@ use underlay_record::{Interval, StoredHistogram};
 use super::commits;
 use super::devices::{CountedDevice, SharedDevice, counted_devices};
 use super::operations::latency_of_operations;
+use super::run::ObservedRun;
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
@@ -120,6 +122,8 @@ pub(crate) struct LoadFacts {
     pub(crate) bytes_per_second: Option<f64>,
     /// I/Os per second at which the mean response time reaches 1 ms, where the window's load found the maximum of a curve.
     pub(crate) rate_at_limit: Option<f64>,
+    /// What a job took, seconds; `None` where its result does not say it.
+    pub(crate) job_s: Option<f64>,
     /// Mean time of a backup, seconds.
     pub(crate) backup_s: Option<f64>,
     /// Mean time of a restore, seconds.
@@ -150,6 +154,8 @@ pub(crate) struct CpuFacts {
     pub(crate) host_cores: Option<f64>,
     /// Idle or waiting for I/O, as a share.
     pub(crate) idle_share: Option<f64>,
+    /// Of the processors that the server may use, the share that it used.
+    pub(crate) server_use_share: Option<f64>,
     /// Of the processors that the server may use, where those are fewer than the host's: the share that was idle.
     pub(crate) server_idle_share: Option<f64>,
     pub(crate) iowait_share: Option<f64>,
@@ -432,12 +438,22 @@ fn load(
         cache_lookups_per_second: cache.map(|(_, lookups)| lookups),
         bytes_per_second: block.bytes_per_second,
         rate_at_limit: block.rate_at_limit,
+        job_s: job_seconds(window.run),
         backup_s: outcome("backup", "seconds"),
         restore_s: outcome("restore", "seconds"),
         restore_bytes_per_second: outcome("restore", "bytes_per_second"),
         backup_latency_ns: latency_of_operations(window.run, "backup"),
         restore_latency_ns: latency_of_operations(window.run, "restore"),
     }
+}
+
+/// What a job took: a batch as a whole, a warehouse in its measured power run and in its throughput run.
+fn job_seconds(run: &ObservedRun) -> Option<f64> {
+    let said = run.documents.get(document::OUTCOME)?;
+    let took = |part: &Value| part["duration_ns"].as_u64();
+    let parts = || [took(&said["power"]), took(&said["throughput"])].into_iter().flatten();
+    let nanos = took(said).or_else(|| parts().reduce(|a, b| a + b))?;
+    Some(nanos as f64 / 1e9)
 }
 
 /// What the results of a run's block loads say of a window.
@@ -515,20 +531,22 @@ fn cpu(window: &MeasuredWindow<'_>, plan: &PlanView) -> CpuFacts {
     let cores_of_host = total.round().max(1.0);
     let idle_share = share("idle").map(|idle| idle + share("iowait").unwrap_or(0.0));
     let on_cpu = per_process(window, "on_cpu");
+    let host_cores = (total > 0.0).then_some(total);
+    let limit = plan.server_cpus(window.run.run.design as usize);
+    // A limit beyond the host's processors, such as that of a study at paper size, is none.
+    let usable = limit.into_iter().chain(host_cores).reduce(f64::min);
     CpuFacts {
-        host_cores: (total > 0.0).then_some(total),
+        host_cores,
         idle_share,
-        server_idle_share: plan
-            .server_cpus(window.run.run.design as usize)
-            .filter(|limit| *limit < cores_of_host)
-            .and_then(|limit| {
-                let of_client = match plan.has_local_client(window.run.run.design as usize) {
-                    true => on_cpu.get(DRIVER).copied().unwrap_or(0.0),
-                    false => 0.0,
-                };
-                let left = limit - of_server(&on_cpu)? - of_client;
-                Some((left.min(idle_share? * cores_of_host) / limit).max(0.0))
-            }),
+        server_use_share: of_server(&on_cpu).zip(usable).and_then(|(used, of)| per(used, of)),
+        server_idle_share: limit.filter(|limit| *limit < cores_of_host).and_then(|limit| {
+            let of_client = match plan.has_local_client(window.run.run.design as usize) {
+                true => on_cpu.get(DRIVER).copied().unwrap_or(0.0),
+                false => 0.0,
+            };
+            let left = limit - of_server(&on_cpu)? - of_client;
+            Some((left.min(idle_share? * cores_of_host) / limit).max(0.0))
+        }),
         iowait_share: share("iowait"),
         steal_share: share("steal"),
         interrupt_cores: (total > 0.0).then_some(interrupts),

@@ -356,6 +356,7 @@ fn a_job_has_one_number_and_no_users() {
         unit: "queries/h",
         period_s: 3600,
         value: 4_664.0,
+        took_s: &[],
     });
     let found = analysis(&scenario);
     let rung = &found.rungs[0];

@@ -4,7 +4,9 @@ use tempfile::tempdir;
 use underlay_report::analysis::{Answer, Confidence, FindingSeverity, Outcome, Scope, Validity};
 use underlay_report::{Analysis, Colour, terminal_summary};
 
-use crate::synthetic::{Scenario, SimulatedDesign, SimulatedVariant, nvme, record, sata, scenario};
+use crate::synthetic::{
+    Point, Scenario, SimulatedDesign, SimulatedVariant, nvme, record, sata, scenario,
+};
 
 fn analysis(scenario: &Scenario) -> Analysis {
     let dir = tempdir().unwrap();
@@ -21,7 +23,8 @@ fn with_memory(
     let (design, design_title) = (base.name, base.title);
     let mut variant = SimulatedDesign { name: names.0, title: names.1, ..base };
     variant.demands.reads = reads;
-    variant.variant = Some(SimulatedVariant { design, design_title, memory_gib });
+    let at = Point::Memory(memory_gib);
+    variant.variant = Some(SimulatedVariant { design, design_title, at });
     variant
 }
 

@@ -17,7 +17,7 @@ const BYTES: u64 = 1000 * MEGABYTE;
 const CYCLES: u64 = 2;
 
 /// Seconds of a backup and a restore of a design in a repeat; no restores where it is `None`.
-type Seconds = fn(u32, u32) -> (u64, Option<u64>);
+pub type Seconds = fn(u32, u32) -> (u64, Option<u64>);
 
 fn plan() -> Value {
     let headline = json!({
@@ -36,7 +36,7 @@ fn plan() -> Value {
 }
 
 /// A record of two designs, interleaved.
-fn analysed(repeats: u32, seconds: Seconds) -> Analysis {
+pub fn analysed(repeats: u32, seconds: Seconds) -> Analysis {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.sqlite");
     let manifest = Manifest {
@@ -129,7 +129,7 @@ fn write_run(
 }
 
 /// NVMe backs up in 10 s and restores in 5 s, with a second more in the second repeat; SATA takes twice and four times as long.
-fn uneven(design: u32, repeat: u32) -> (u64, Option<u64>) {
+pub fn uneven(design: u32, repeat: u32) -> (u64, Option<u64>) {
     let (backup, restore) = if repeat == 2 { (11, 6) } else { (10, 5) };
     if design == 0 { (backup, Some(restore)) } else { (backup * 2, Some(restore * 4)) }
 }

@@ -92,6 +92,7 @@ fn what_counts_different_things_has_no_ratio() {
         unit: "queries/h",
         period_s: 3600,
         value: 4_664.0,
+        took_s: &[],
     };
     let a = kept(&dir, "a", &job("decaf", queries));
     let b = kept(&dir, "b", &job("c0ffee", ROWS));

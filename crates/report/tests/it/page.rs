@@ -1,6 +1,7 @@
 //! The report in a real browser: runs the tests of `web/` on pages rendered here.
 //!
-//! They need Chromium; without it the tests of `web/` skip what they must and say so.
+//! They need Chromium; without it the tests of `web/` skip what they must and say so. `UNDERLAY_KEEP_PAGES=FOLDER` keeps the
+//! pages, for looking at them.
 
 use std::env;
 use std::fs;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::example::Size;
+use crate::figures;
 
 /// The test files; a folder as argument means different things to different versions of Node.js.
 fn tests(folder: &Path) -> Vec<PathBuf> {
@@ -30,7 +32,9 @@ fn the_page_passes_its_own_tests() {
         );
         return;
     }
-    let pages = tempfile::tempdir().expect("a temporary folder can be made");
+    let temporary = tempfile::tempdir().expect("a temporary folder can be made");
+    let kept = env::var_os("UNDERLAY_KEEP_PAGES").map(PathBuf::from);
+    let pages = kept.unwrap_or_else(|| temporary.path().to_path_buf());
     let sizes = [
         ("report.html", Size { series: 13, buckets: 400, runs: 10 }),
         ("large.html", Size { series: 60, buckets: 1800, runs: 2 }),
@@ -38,16 +42,20 @@ fn the_page_passes_its_own_tests() {
     for (name, size) in sizes {
         let page = underlay_report::html(&crate::example::analysis(size))
             .expect("the example can be written");
-        fs::write(pages.path().join(name), page).expect("the folder can be written to");
+        fs::write(pages.join(name), page).expect("the folder can be written to");
     }
     let atlas = crate::example::atlas(Size { series: 9, buckets: 30, runs: 10 });
     let page = underlay_report::atlas_html(&atlas).expect("the example can be written");
-    fs::write(pages.path().join("atlas.html"), page).expect("the folder can be written to");
+    fs::write(pages.join("atlas.html"), page).expect("the folder can be written to");
+    for (name, analysis) in figures::pages() {
+        let page = underlay_report::html(&analysis).expect("a page can be written");
+        fs::write(pages.join(name), page).expect("the folder can be written to");
+    }
     let output = Command::new("node")
         .arg("--test")
         .args(tests(&web.join("tests")))
         .current_dir(&web)
-        .env("UNDERLAY_RENDERED_PAGES", pages.path())
+        .env("UNDERLAY_RENDERED_PAGES", &pages)
         .output()
         .expect("node is there: the page was built with it");
     let (text, remarks) =

@@ -7,6 +7,7 @@ use underlay_core::{Evidence, RootSeed};
 use underlay_record::{Design, ExecutionStatus, Manifest, Record, Recorder};
 
 use crate::simulation::Demands;
+use crate::synthetic_resync::Resync;
 use crate::synthetic_run::SimulatedRun;
 
 /// One design of a simulated study.
@@ -18,16 +19,58 @@ pub struct SimulatedDesign {
     pub evidence: Evidence,
     /// Engine settings in force that differ from the common ones.
     pub settings: Vec<(&'static str, &'static str)>,
-    /// Of a study with an axis of memory: where it lies.
+    /// Of a study with an axis: where it lies.
     pub variant: Option<SimulatedVariant>,
 }
 
-/// A variant of a simulated study with an axis of memory.
+/// A variant of a simulated study with an axis.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulatedVariant {
     pub design: &'static str,
     pub design_title: &'static str,
-    pub memory_gib: u64,
+    pub at: Point,
+}
+
+/// Where a variant lies on the axis of its study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Point {
+    /// On an axis of memory: GiB.
+    Memory(u64),
+    /// On an axis of processors.
+    Cores(u64),
+    /// On an axis of names.
+    Tuning(&'static str),
+}
+
+impl Point {
+    /// Its name in plans.
+    pub fn name(self) -> String {
+        match self {
+            Point::Memory(gib) => format!("{gib}GiB"),
+            Point::Cores(cores) => cores.to_string(),
+            Point::Tuning(name) => name.to_string(),
+        }
+    }
+
+    /// The name of its axis, the key that it sets, and the unit of that.
+    fn axis(self) -> (&'static str, &'static str, Option<&'static str>) {
+        match self {
+            Point::Memory(_) => ("memory", "engine.memory-limit", Some("bytes")),
+            Point::Cores(_) => ("cores", "engine.cpus", None),
+            Point::Tuning(_) => ("tuning", "workload.batch.mode", None),
+        }
+    }
+
+    /// As a plan describes it.
+    fn described(self) -> Value {
+        let (phrase, number) = match self {
+            Point::Memory(gib) => (format!("{gib} GiB of memory"), Some(gib << 30)),
+            Point::Cores(cores) => (format!("{cores} cores"), Some(cores)),
+            Point::Tuning(name) => (name.to_string(), None),
+        };
+        let name = self.name();
+        json!({ "name": name, "label": name, "phrase": phrase, "number": number })
+    }
 }
 
 /// A load of MariaDB, which counts the statements COMMIT and ROLLBACK alone.
@@ -112,6 +155,8 @@ pub struct Scenario {
     pub job: Option<Job>,
     /// Databases under test at once, each of which does all of this.
     pub databases: Vec<&'static str>,
+    /// Copies of the cluster that the designs are on.
+    pub resync: Option<Resync>,
 }
 
 /// A job of a simulated study, as the plan describes it, and what every run came to.
@@ -122,11 +167,19 @@ pub struct Job {
     pub unit: &'static str,
     pub period_s: u64,
     pub value: f64,
+    /// How long it took on each design, seconds; empty where it does not say so.
+    pub took_s: &'static [u64],
 }
 
 /// An insertion of rows.
-pub const ROWS: Job =
-    Job { name: "batch", counted: "rows", unit: "rows/s", period_s: 1, value: 2_876.0 };
+pub const ROWS: Job = Job {
+    name: "batch",
+    counted: "rows",
+    unit: "rows/s",
+    period_s: 1,
+    value: 2_876.0,
+    took_s: &[],
+};
 
 impl Job {
     /// What a plan says of the workload.
@@ -220,6 +273,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         at_least: Vec::new(),
         job: None,
         databases: Vec::new(),
+        resync: None,
     }
 }
 
@@ -279,43 +333,36 @@ fn detail(design: &SimulatedDesign) -> Value {
         "engine": { "kind": "postgresql", "cpus": design.demands.processors },
     });
     if let Some(variant) = design.variant {
-        detail["engine"]["memory_limit_bytes"] = (variant.memory_gib << 30).into();
+        if let Point::Memory(gib) = variant.at {
+            detail["engine"]["memory_limit_bytes"] = (gib << 30).into();
+        }
         detail["variant"] = json!({
             "design": variant.design,
             "design_title": variant.design_title,
-            "at": { "memory": format!("{}GiB", variant.memory_gib) },
+            "at": { variant.at.axis().0: variant.at.name() },
         });
     }
     detail
 }
 
-/// The axis of memory of the designs that are variants.
+/// The axis of the designs that are variants.
 fn axes(scenario: &Scenario) -> Value {
-    let mut sizes: Vec<u64> =
-        scenario.designs.iter().filter_map(|it| Some(it.variant?.memory_gib)).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let point = |gib: &u64| {
-        json!({
-            "name": format!("{gib}GiB"),
-            "label": format!("{gib}GiB"),
-            "phrase": format!("{gib} GiB of memory"),
-            "number": gib << 30,
-        })
-    };
-    let points: Vec<Value> = sizes.iter().map(point).collect();
-    match points.is_empty() {
-        true => json!([]),
-        false => json!([{
-            "name": "memory", "keys": ["engine.memory-limit"], "unit": "bytes", "points": points,
-        }]),
+    let mut points: Vec<Point> =
+        scenario.designs.iter().filter_map(|it| Some(it.variant?.at)).collect();
+    let Some(first) = points.first() else { return json!([]) };
+    let (name, key, unit) = first.axis();
+    // Names keep the order of the study.
+    if !matches!(first, Point::Tuning(_)) {
+        points.sort_unstable();
     }
+    points.dedup();
+    let points: Vec<Value> = points.into_iter().map(Point::described).collect();
+    json!([{ "name": name, "keys": [key], "unit": unit, "points": points }])
 }
 
 /// Several databases, each on all designs.
 fn databases(scenario: &Scenario) -> Value {
-    let part =
-        |design: &SimulatedDesign| json!({ "design": design.name, "engine": { "cpus": 2.0 } });
+    let part = |design: &SimulatedDesign| json!({ "design": design.name, "engine": { "cpus": design.demands.processors } });
     let parts: Vec<Value> = scenario.designs.iter().map(part).collect();
     let database = |name: &&str| json!({ "name": name, "designs": parts });
     scenario.databases.iter().map(database).collect()

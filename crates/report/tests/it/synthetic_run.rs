@@ -17,6 +17,7 @@ use underlay_record::{
 
 use crate::simulation::{MIX, SAMPLES, Second, Simulation};
 use crate::synthetic::{Devices, HOST_PATH_NS, OwnCommits, Scenario};
+use crate::synthetic_resync::{self, Copied};
 
 /// One run of a scenario.
 pub struct SimulatedRun<'a> {
@@ -40,6 +41,7 @@ struct Counters {
     log_bytes: f64,
     reads: (f64, f64),
     log_writes: (f64, f64),
+    copied: Copied,
 }
 
 impl SimulatedRun<'_> {
@@ -66,6 +68,16 @@ impl SimulatedRun<'_> {
         }
         let mut simulation = self.simulation();
         let mut counters = Counters::default();
+        let idle = |recorder: &mut Recorder, at: u64, counters: &mut Counters| {
+            self.tick(recorder, run, at, &Second::default(), counters);
+        };
+        if let Some(resync) = self.scenario.resync {
+            let kind = PhaseKind::Settle;
+            self.phase(recorder, run, kind, Some(0), second, resync.alone_s, |recorder, at| {
+                idle(recorder, at, &mut counters);
+            });
+            second += resync.alone_s;
+        }
         for users in &self.scenario.users {
             simulation.set_users(*users);
             let mut drive = |recorder: &mut Recorder, at: u64| {
@@ -93,6 +105,13 @@ impl SimulatedRun<'_> {
             second += 1;
             self.phase(recorder, run, PhaseKind::NullTwin, Some(users), second, 3, &mut drive);
             second += 3;
+        }
+        if let Some(resync) = self.scenario.resync {
+            let kind = PhaseKind::CoolDown;
+            self.phase(recorder, run, kind, Some(0), second, resync.after_s, |recorder, at| {
+                idle(recorder, at, &mut counters);
+            });
+            second += resync.after_s;
         }
         self.write_ending(recorder, run, second);
         let at = Nanos::from_secs(second + 2);
@@ -268,6 +287,9 @@ impl SimulatedRun<'_> {
         counters.reads.1 += happened.reads.1;
         counters.log_writes.0 += happened.log_writes.0 as f64;
         counters.log_writes.1 += happened.log_writes.1;
+        if let Some(resync) = &self.scenario.resync {
+            counters.copied.count(resync, self.design == 0, happened);
+        }
     }
 
     /// The rows of all sources, in the order of [`sources`].
@@ -285,7 +307,12 @@ impl SimulatedRun<'_> {
             ("host_cpu", vec![busy * 0.8, 0.0, busy * 0.2, idle * 0.7, idle * 0.3, 0.0, 0.0, 0.0]),
             (
                 "process",
-                vec![counters.on_cpu_ns, counters.run_queue_ns, counters.driver_ns, 0.0, 1.0],
+                [
+                    vec![counters.on_cpu_ns, counters.run_queue_ns, counters.driver_ns, 0.0, 1.0],
+                    [counters.on_cpu_ns, counters.run_queue_ns]
+                        .repeat(self.scenario.databases.len()),
+                ]
+                .concat(),
             ),
             (
                 if self.scenario.mariadb.is_some() { "mariadb" } else { "postgres" },
@@ -313,7 +340,12 @@ impl SimulatedRun<'_> {
             let modelled = |actual: f64| actual / (1.0 + adds);
             let of = |io: (f64, f64)| [io.0, modelled(io.1), io.1];
             let rows = [of(counters.log_writes), of(counters.reads), of((0.0, 0.0))];
-            ("datastore", rows.concat())
+            let copied = self
+                .scenario
+                .resync
+                .iter()
+                .flat_map(|resync| counters.copied.values(resync, self.design == 0));
+            ("datastore", rows.concat().into_iter().chain(copied).collect())
         }));
         values
     }
@@ -430,8 +462,12 @@ impl SimulatedRun<'_> {
             recorder.write_document(Some(run), document::RATE_SEARCH, &search).unwrap();
         }
         if let Some(job) = self.scenario.job {
-            let value = job.value * (1.0 + 0.01 * f64::from(self.repeat));
-            let outcome = json!({ "value": value });
+            let slower = 1.0 + 0.01 * f64::from(self.repeat);
+            let took = job.took_s.get(self.design).map(|seconds| *seconds as f64 * slower);
+            // Of a million rows, where the time is told.
+            let value = took.map_or(job.value * slower, |seconds| 1e6 / seconds);
+            let nanos = took.map(|seconds| (seconds * 1e9) as u64);
+            let outcome = json!({ "value": value, "duration_ns": nanos });
             recorder.write_document(Some(run), document::OUTCOME, &outcome).unwrap();
         }
         let whole = Interval { begin: Nanos::ZERO, end: at };
@@ -456,6 +492,12 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
         "ns",
     );
     process.push(SeriesSpec::gauge("driver.processes", "processes"));
+    // Of several databases each server has its own.
+    let of_each = scenario.databases.iter().flat_map(|database| {
+        ["on_cpu", "run_queue"]
+            .map(|what| SeriesSpec::counter(format!("{database}/postgres.{what}"), "ns"))
+    });
+    process.extend(of_each);
     let block = |volume: &str, operation: &str| {
         let name = |field: &str| match (scenario.devices, operation, field) {
             // A device has one queue.
@@ -509,7 +551,8 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
             SeriesSpec::counter(io_series::actual(class), "ns"),
         ]
     });
-    let datastore = ("datastore", Layer::Datastore, classes.collect());
+    let copies = scenario.resync.iter().flat_map(|_| synthetic_resync::series());
+    let datastore = ("datastore", Layer::Datastore, classes.chain(copies).collect());
     let mut sources = vec![
         ("host_cpu", Layer::Host, states),
         ("process", Layer::Host, process),

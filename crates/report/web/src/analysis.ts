@@ -42,6 +42,8 @@ method: Method, };
 
 export type Answer = "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "host-limited" | "not-comparable" | "invalid" | "single-design" | "no-data";
 
+export type Aspect = "how-much" | "why" | "how-sure" | "savings" | "published";
+
 export type Atlas = {
 format: number,
 experiments: Array<AtlasExperiment>,
@@ -436,6 +438,7 @@ superseded_by: number | null,
 begin_wall_ns: number,
 seconds: number | null,
 phases: Array<Phase>,
+stages: Array<Stage>,
 events: Array<RunEvent>,
 notes: Array<RunEvent>, };
 
@@ -494,6 +497,18 @@ reason: string | null,
 series: number,
 ticks: number,
 longest_gap_s: number | null, };
+
+export type Stage = {
+kind: StageKind,
+begin_s: number,
+end_s: number,
+resync_per_second: number | null,
+resync_bytes_per_second: number | null,
+volumes_per_second: number | null,
+volumes_bytes_per_second: number | null,
+headline: number | null, };
+
+export type StageKind = "resync-alone" | "load-starts" | "load-stable" | "load-stopped";
 
 export type Steady = {
 state: SteadyState,
@@ -555,6 +570,7 @@ export type Verdict = {
 headline: string,
 answer: Answer,
 support: Array<string>,
+support_aspects: Array<Aspect>,
 confidence: Confidence,
 confidence_reasons: Array<string>,
 winner: number | null,

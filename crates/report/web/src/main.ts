@@ -28,6 +28,7 @@ import { findings } from "./section/findings";
 import { numbers } from "./section/numbers";
 import { published } from "./section/published";
 import { rateCurves } from "./section/rateCurves";
+import { resync } from "./section/resync";
 import { host, method, settings, sources } from "./section/reference";
 import { searches } from "./section/searches";
 import { throughput } from "./section/throughput";
@@ -40,7 +41,7 @@ import { speakOf } from "./vocabulary";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, axes, throughput, databases, backups, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, axes, throughput, databases, backups, resync, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

@@ -37,6 +37,17 @@ export function linear(low: number, high: number, from: number, to: number, want
   return { at, ticks, domain: [first, last] };
 }
 
+/** Steps between the ticks of a duration, seconds. */
+const DURATION_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400];
+
+/** A linear scale of seconds from zero, whose ticks are whole minutes or common parts of one. */
+export function durations(high: number, from: number, to: number, wanted = 5): Scale {
+  const step = DURATION_STEPS.find((seconds) => high / seconds <= wanted) ?? 86_400 * Math.ceil(high / 86_400 / wanted);
+  const ticks = Array.from({ length: Math.ceil(high / step) + 1 }, (_, index) => index * step);
+  const last = ticks[ticks.length - 1]!;
+  return { at: (value) => from + (value / last) * (to - from), ticks, domain: [0, last] };
+}
+
 /** A logarithmic scale of exactly `low..high`, labelled at `ticks` (all values must be positive). */
 export function logarithmic(
   low: number,

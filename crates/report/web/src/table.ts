@@ -67,6 +67,12 @@ export function tall(box: HTMLElement): HTMLElement {
   return box;
 }
 
+/** Keeps the columns of a table of a few numbers together. */
+export function close(box: HTMLElement): HTMLElement {
+  box.classList.add("close");
+  return box;
+}
+
 /** A table with a search field that leaves the rows containing every word of the query. */
 export function searchableTable(columns: Column[], rows: Row[], caption: string): HTMLElement {
   const box = tall(table(columns, rows, caption));

@@ -1,6 +1,6 @@
 // The units of series and metrics: how a value is written, and how the ticks of its axis are.
 
-import { bytes, duration, fixed, latency, MISSING, percent, rate, short, significant, timeUnit } from "./format";
+import { bytes, clock, duration, fixed, latency, MISSING, percent, rate, short, significant, timeUnit } from "./format";
 
 const NARROW_SPACE = "\u202f";
 
@@ -35,6 +35,26 @@ export function quantity(value: number | null | undefined, unit: string): string
     default:
       return `${rate(value)}${NARROW_SPACE}${unit}`;
   }
+}
+
+/** From this many seconds on an axis of durations is labelled in minutes and seconds. */
+const MINUTES_FROM = 120;
+
+/** Whether an axis that ends at `top` is labelled in minutes and seconds. */
+export function isInMinutes(top: number, unit: string): boolean {
+  return unit === "s" && top >= MINUTES_FROM;
+}
+
+/** A value as it stands at a mark of a chart whose axis ends at `top`: with its unit, and without it, which the axis has. */
+export function markTexts(value: number | null, top: number, unit: string): [string, string] {
+  if (value === null) return [MISSING, MISSING];
+  if (isInMinutes(top, unit)) {
+    const text = value < 10 ? duration(value) : clock(value);
+    return [text, clock(value)];
+  }
+  const [divisor] = axisUnit(top, unit);
+  const number = value / divisor;
+  return [quantity(value, unit), divisor === 1 || Math.abs(number) >= 10_000 ? short(number) : significant(number)];
 }
 
 /** The unit in words, for captions of charts whose ticks do not show it. */
@@ -90,6 +110,7 @@ export function tickTexts(ticks: readonly number[], unit: string): string[] {
       return tick === 0 ? "0" : `${trimmed(tick / own.nanos)}${NARROW_SPACE}${own.name}`;
     });
   }
+  if (isInMinutes(top, unit)) return ticks.map(clock);
   const [divisor, name] = axisUnit(top, unit);
   return ticks.map((tick, index) => {
     const number = divisor === 1 && name === "" ? short(tick) : writeTick(tick / divisor);

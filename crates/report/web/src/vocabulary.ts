@@ -1,7 +1,7 @@
 // The words for who loads and what is asked: users and transactions of a database, sessions and steps of a job, or
 // requests to storage. Set once, from the record's workload, before anything is drawn.
 
-import type { Workload } from "./analysis";
+import type { StageKind, Workload } from "./analysis";
 
 export interface Vocabulary {
   /** Who or what is at work at once: "user", "users". */
@@ -36,6 +36,14 @@ const BLOCKS: Vocabulary = {
 const STUDY_BLOCKS: Vocabulary = {
   ...BLOCKS, axis: "requests in flight per volume",
   means: DATABASE.means,
+};
+
+/** The stages of copies beside a load. */
+export const STAGES: Record<StageKind, string> = {
+  "resync-alone": "resync alone",
+  "load-starts": "load starts",
+  "load-stable": "load stable",
+  "load-stopped": "load stopped",
 };
 
 let spoken = DATABASE;

@@ -9,12 +9,12 @@ mod timelines;
 use serde_json::json;
 use underlay_report::Atlas;
 use underlay_report::analysis::{
-    ANALYSIS_FORMAT, Agreement, Analysis, Answer, Basis, Bottleneck, BudgetPart, CausalCheck,
-    Ceiling, Check, ClassExcess, Comparison, Confidence, Confound, Design, Direction, Emulation,
-    Estimate, EvidenceKind, Finding, FindingSeverity, Gate, GateState, HostFactors, LimitMode,
-    Method, Metric, NotPerturbed, Outcome, Peak, Published, Ratio, RatioMethod, Reaction, RuledOut,
-    RungValidity, Scope, Sensitivity, Setting, Source, Study, TimeClass, Validity, Verdict, WhatIf,
-    Workload,
+    ANALYSIS_FORMAT, Agreement, Analysis, Answer, Aspect, Basis, Bottleneck, BudgetPart,
+    CausalCheck, Ceiling, Check, ClassExcess, Comparison, Confidence, Confound, Design, Direction,
+    Emulation, Estimate, EvidenceKind, Finding, FindingSeverity, Gate, GateState, HostFactors,
+    LimitMode, Method, Metric, NotPerturbed, Outcome, Peak, Published, Ratio, RatioMethod,
+    Reaction, RuledOut, RungValidity, Scope, Sensitivity, Setting, Source, Study, TimeClass,
+    Validity, Verdict, WhatIf, Workload,
 };
 use underlay_report::atlas::{entry, missing};
 
@@ -147,6 +147,7 @@ fn verdict() -> Verdict {
             "15,600 against 6,100 new orders per minute; the 95 % interval of the ratio is 2.4 to 2.7, from 5 pairs of runs.".into(),
             "SATA waits for reads of the data volume for 46 % of its time; NVMe is limited by the processors.".into(),
         ],
+        support_aspects: vec![Aspect::HowMuch, Aspect::Why],
         confidence: Confidence::High,
         confidence_reasons: vec!["5 pairs of interleaved runs agree".into(), "the checks hold".into()],
         winner: Some(0),

@@ -61,6 +61,7 @@ fn run(design: usize, repeat: u32, order: u32) -> Run {
         begin_wall_ns: 1_763_600_000_000_000_000 + u64::from(order) * 420_000_000_000,
         seconds,
         phases,
+        stages: Vec::new(),
         notes: vec![Event {
             at_s: 0.5,
             until_s: None,

@@ -3,9 +3,8 @@
 
 import type { Estimate } from "../analysis";
 import { svg } from "../dom";
-import { short } from "../format";
-import { linear } from "../scale";
-import { quantity, tickTexts } from "../unit";
+import { durations, linear, type Scale } from "../scale";
+import { isInMinutes, markTexts, quantity, tickTexts } from "../unit";
 import { labelRoom, verticalAxis, type Area } from "./axis";
 import { highest, readoutTable, runValues, type ChartDesign } from "./estimate";
 import { paper, type Drawing, type Stop } from "./frame";
@@ -18,32 +17,41 @@ export interface BarsData {
   estimates: (Estimate | null)[][];
   unit: string;
   axisTitle: string;
+  /** End of the axis, when values have a natural limit (100 %). */
+  limit?: number | undefined;
 }
 
 const HEIGHT = 300;
+/** Labels that are wider than their group stand at this angle, degrees. */
+const TILT = 38;
+/** And are cut beyond this width, pixels. */
+const TILTED = 96;
 
 /** Draws the bars. */
 export function drawBars(data: BarsData, width: number): Drawing {
-  const top = highest(data.estimates.flat());
-  const draft = linear(0, top || 1, 0, 1);
-  const area: Area = {
-    left: labelRoom(tickTexts(draft.ticks, data.unit)),
-    right: width - 4,
-    top: 22,
-    bottom: HEIGHT - 40,
-    width,
-  };
+  const top = Math.max(data.limit ?? 0, highest(data.estimates.flat()));
+  const scaleTo = (from: number, to: number) =>
+    (isInMinutes(top, data.unit) ? durations(top, from, to) : linear(0, top || 1, from, to));
+  const draft = scaleTo(0, 1);
+  const left = labelRoom(tickTexts(draft.ticks, data.unit));
+  const step = (width - 4 - left) / Math.max(1, data.groups.length);
+  const widest = Math.max(...data.groups.map((group) => textWidth(group, 11.5)));
+  const tilted = widest > step - 4;
+  const below = tilted ? Math.min(widest, TILTED) * Math.sin((TILT * Math.PI) / 180) : 0;
+  const height = HEIGHT + below;
+  const area: Area = { left, right: width - 4, top: 22, bottom: HEIGHT - 40, width };
   const write = (value: number | null) => quantity(value, data.unit);
-  const scale = linear(0, top || 1, area.bottom, area.top);
-  const step = (area.right - area.left) / Math.max(1, data.groups.length);
-  const node = paper(width, HEIGHT, verticalAxis(area, scale, tickTexts(scale.ticks, data.unit)));
+  const scale = scaleTo(area.bottom, area.top);
+  const node = paper(width, height, verticalAxis(area, scale, tickTexts(scale.ticks, data.unit)));
   const stops: Stop[] = data.groups.map((group, index) => {
     const middle = area.left + step * (index + 0.5);
-    drawGroup(node, data, index, middle, step, scale.at);
-    const label = fitText(group, step - 2, 11.5) || (index % 2 === 0 ? group : "");
-    node.append(
-      svg("text", { class: "label", x: middle, y: area.bottom + 16, "text-anchor": "middle" }, label),
-    );
+    drawGroup(node, data, index, middle, step, scale);
+    node.append(tilted
+      ? svg("text", {
+        class: "label", "text-anchor": "end",
+        transform: `translate(${middle + 4} ${area.bottom + 14}) rotate(-${TILT})`,
+      }, fitText(group, TILTED, 11.5))
+      : svg("text", { class: "label", x: middle, y: area.bottom + 16, "text-anchor": "middle" }, group));
     return {
       x: middle,
       describe: () =>
@@ -51,7 +59,7 @@ export function drawBars(data: BarsData, width: number): Drawing {
     };
   });
   node.append(
-    svg("text", { class: "axis-title", x: area.right, y: HEIGHT - 7, "text-anchor": "end" }, data.axisTitle),
+    svg("text", { class: "axis-title", x: area.right, y: height - 7, "text-anchor": "end" }, data.axisTitle),
   );
   return { node, stops };
 }
@@ -62,8 +70,9 @@ function drawGroup(
   group: number,
   middle: number,
   step: number,
-  y: (value: number) => number,
+  scale: Scale,
 ): void {
+  const y = scale.at;
   const gap = Math.min(4, step * 0.04);
   const room = Math.min(step * 0.8, data.designs.length * 92);
   const bar = room / data.designs.length - gap;
@@ -77,7 +86,7 @@ function drawGroup(
     );
     drawRuns(node, estimate, x, bar, y);
     drawWhisker(node, estimate, x + bar / 2, Math.min(7, bar / 3), y);
-    drawValue(node, estimate, x + bar / 2, bar + gap, y, (value) => quantity(value, data.unit));
+    drawValue(node, estimate, x + bar / 2, bar + gap, y, markTexts(estimate.value, scale.domain[1], data.unit));
   });
 }
 
@@ -119,11 +128,10 @@ function drawValue(
   x: number,
   room: number,
   y: (value: number) => number,
-  write: (value: number | null) => string,
+  texts: [string, string],
 ): void {
-  const full = write(estimate.value);
-  const text = textWidth(full, 11.5) <= room ? full : short(estimate.value);
-  if (textWidth(text, 11.5) > room) return;
+  const text = texts.find((candidate) => textWidth(candidate, 11.5) <= room);
+  if (text === undefined) return;
   const top = y(Math.max(estimate.value ?? 0, estimate.high ?? 0, ...runValues(estimate)));
   node.append(svg("text", { class: "value", x, y: top - 6, "text-anchor": "middle" }, text));
 }

@@ -4,8 +4,8 @@
 import type { Estimate } from "../analysis";
 import { svg } from "../dom";
 import { count, users as usersText } from "../format";
-import { ladder, linear, logarithmic, logTicks, type Scale } from "../scale";
-import { quantity, tickTexts } from "../unit";
+import { durations, ladder, linear, logarithmic, logTicks, type Scale } from "../scale";
+import { isInMinutes, quantity, tickTexts } from "../unit";
 import { vocabulary } from "../vocabulary";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
 import { highest, readoutTable, type ChartDesign } from "./estimate";
@@ -23,7 +23,7 @@ export interface CurvesData {
   unit: string;
   vertical: Vertical;
   /** End of the axis, when values have a natural limit (100 %). */
-  limit?: number;
+  limit?: number | undefined;
   /** What `rungs` are, when they are not numbers of users. */
   horizontal?: { title: string; write: (rung: number) => string };
 }
@@ -32,9 +32,11 @@ const HEIGHT = 216;
 
 function verticalScale(data: CurvesData, from: number, to: number): Scale {
   const estimates = data.estimates.flat();
-  const top = data.limit ?? highest(estimates);
+  const top = Math.max(data.limit ?? 0, highest(estimates));
   const values = estimates.flatMap((e) => (e?.value ? [e.value] : [])).filter((value) => value > 0);
-  if (data.vertical === "from zero" || values.length === 0) return linear(0, top || 1, from, to, 4);
+  if (data.vertical === "from zero" || values.length === 0) {
+    return isInMinutes(top, data.unit) ? durations(top, from, to, 4) : linear(0, top || 1, from, to, 4);
+  }
   const low = Math.min(...values) / 1.3;
   const high = Math.max(top, low * 3) * 1.1;
   return logarithmic(low, high, from, to, logTicks(low, high));

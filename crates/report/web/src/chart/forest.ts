@@ -2,7 +2,7 @@
 // band is the difference that is too small to matter.
 
 import { svg, type Child } from "../dom";
-import { change, ratio } from "../format";
+import { ratio } from "../format";
 import { logarithmic, thin } from "../scale";
 import { paper, type Drawing } from "./frame";
 import { textWidth } from "./text";
@@ -31,7 +31,7 @@ const ROW = 30;
 
 function ticksFor(low: number, high: number): number[] {
   const candidates = high / low > 6
-    ? [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
+    ? [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     : high / low > 1.8
       ? [0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4]
       : [0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4];
@@ -95,8 +95,9 @@ function drawRow(
     node.append(svg("path", { class: `forest-interval ${row.className}`, d }));
   }
   node.append(svg("circle", { class: `forest-point ${row.className}`, cx: at(row.value), cy: y, r: 5 }));
+  // The same form as in the headline: a ratio with its interval.
   const text = numbers < 100 || row.low === null || row.high === null
-    ? change(row.value)
-    : `${change(row.value)}  (${ratio(row.low)} to ${ratio(row.high)})`;
+    ? ratio(row.value)
+    : `${ratio(row.value)}  (${ratio(row.low)} to ${ratio(row.high)})`;
   node.append(svg("text", { class: "row-value", x: right + 12, y, dy: "0.33em" }, text));
 }

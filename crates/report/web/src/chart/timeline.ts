@@ -34,6 +34,8 @@ export interface TimeSpan {
   begin: number;
   end: number;
   label: string;
+  /** What stands there where the label does not fit. */
+  short?: string;
   measured: boolean;
 }
 
@@ -171,9 +173,9 @@ function labelSpan(plot: uPlot, span: TimeSpan, left: number, right: number): vo
   ctx.textAlign = "center";
   ctx.textBaseline = "top";
   ctx.fillStyle = color("--muted");
-  if (ctx.measureText(span.label).width < right - left - 6 * pixel) {
-    ctx.fillText(span.label, (left + right) / 2, bbox.top + 3 * pixel);
-  }
+  const fits = (text: string) => ctx.measureText(text).width < right - left - 6 * pixel;
+  const text = [span.label, span.short ?? ""].find(fits);
+  if (text) ctx.fillText(text, (left + right) / 2, bbox.top + 3 * pixel);
 }
 
 function markEvents(data: TimelineData): (plot: uPlot) => void {

@@ -23,7 +23,11 @@ interface Line extends ChartDesign {
 
 interface Measure {
   title: string;
+  /** What the title does not say. */
+  note?: string;
   unit: string;
+  /** Where the values end by nature. */
+  limit?: number;
   pick: (rung: Rung) => Estimate | null | undefined;
 }
 
@@ -73,13 +77,17 @@ function linesOf(page: Page, index: number): Line[] {
 }
 
 function measures(page: Page): Measure[] {
-  const { rate, rate_unit } = page.analysis.workload;
+  const { rate, rate_unit, is_job } = page.analysis.workload;
   const timed = page.analysis.rungs.flatMap((rung) => rung.latencies.filter((row) => row.p95.value !== null));
   const type = mainType(page, [...new Set(timed.map((row) => row.transaction))]);
   const p95 = (rung: Rung) => rung.latencies.find((row) => row.transaction === type)?.p95;
   return [
     { title: capitalised(rate), unit: rate_unit, pick: (rung) => rung.metrics["headline"] },
-    ...(type === undefined ? [] : [{ title: "p95 response time", unit: "ns", pick: p95 }]),
+    { title: "Duration", unit: "s", pick: (rung) => rung.metrics["job_s"] },
+    { title: "CPU use of the server", note: "of the processors that it may use", unit: "share", limit: 1,
+      pick: (rung) => rung.metrics["server_cpu_use"] },
+    { title: "CPU of the server", unit: "cores", pick: (rung) => rung.metrics["server_cores"] },
+    ...(type === undefined || is_job ? [] : [{ title: "p95 response time", unit: "ns", pick: p95 }]),
   ];
 }
 
@@ -112,7 +120,7 @@ function chart(axis: Axis, lines: Line[], measure: Measure, estimates: (Estimate
   const label = (number: number) => axis.points[numbers.indexOf(number)]?.label ?? "";
   return figure({
     title: measure.title,
-    note: [unitName(measure.unit), usersText(users)].filter(Boolean).join(", "),
+    note: [measure.note ?? unitName(measure.unit), usersText(users)].filter(Boolean).join(", "),
     description: `${measure.title} against ${axis.name} at ${usersText(users)}; the table below has the numbers.`,
     draw: (width) =>
       (isNumeric
@@ -123,12 +131,16 @@ function chart(axis: Axis, lines: Line[], measure: Measure, estimates: (Estimate
             estimates,
             unit: measure.unit,
             vertical: "from zero",
+            limit: measure.limit,
             horizontal: { title: axis.name, write: label },
           },
           width,
         )
         : drawBars(
-          { designs: lines, groups: axis.points.map((point) => point.label), estimates, unit: measure.unit, axisTitle: axis.name },
+          {
+            designs: lines, groups: axis.points.map((point) => point.label), estimates, unit: measure.unit, axisTitle: axis.name,
+            limit: measure.limit,
+          },
           width,
         )),
   });

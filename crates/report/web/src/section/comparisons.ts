@@ -89,7 +89,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
     high,
     className: ahead === null ? "" : page.designs[ahead]!.look.className,
     describe: () => [
-      html("div", { class: "readout-heading" }, `${label}: ${change(value)}`),
+      html("div", { class: "readout-heading" }, `${label}: ${ratio(value)} (${change(value)})`),
       html("div", {}, comparison.text),
       html("div", { class: "muted" },
         low === null ? "one pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),

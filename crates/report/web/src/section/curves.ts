@@ -6,9 +6,10 @@ import { drawCurves, type Vertical } from "../chart/curves";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { append, html, type Child } from "../dom";
-import { capitalised, words } from "../format";
+import { capitalised, interval, MISSING, words } from "../format";
 import { grid, hasValues, legend, mainType, metricOf, section, type Page } from "../page";
-import { unitName } from "../unit";
+import { close, table } from "../table";
+import { quantity, unitName } from "../unit";
 import { isBlockLoad, isBlockStudy, vocabulary } from "../vocabulary";
 import { comparisons } from "./comparisons";
 
@@ -21,7 +22,7 @@ interface Curve {
 }
 
 /** The measures of the published studies, which come first and large. */
-const MAIN = ["headline", "tpm", "tpm_per_user", "cpu_idle"];
+const MAIN = ["headline", "tpm", "tpm_per_user", "server_cpu_idle", "cpu_idle"];
 
 /** The measures of a volume that are always shown: a row of rates, of loads, of latencies. */
 const VOLUME = [
@@ -38,21 +39,75 @@ export function curves(page: Page): HTMLElement | null {
   const { workload } = page.analysis;
   // A block load by command has one number of requests in flight: a curve of one point says nothing.
   if (isBlockLoad(workload) && !isBlockStudy(workload) && page.ladder.length < 2) return null;
-  // A job has no ladder, but its measures of the volumes and of the system are nowhere else.
-  const [title, lead] = workload.is_job
-    ? ["Measures", "Each point is a design; whiskers are 95 % confidence intervals over the repeats."]
-    : [isBlockLoad(workload) ? "By requests in flight" : "By number of users",
-      "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats."];
+  // Without a ladder, as of a job, there is no line to draw; these numbers are nowhere else.
+  if (page.ladder.length < 2) return measures(page);
   return section(
     "curves",
-    title,
-    lead,
+    isBlockLoad(workload) ? "By requests in flight" : "By number of users",
+    "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats.",
     legend(page),
     html("div", { class: "chart-pair" }, chartsOf(page, MAIN.map((name) => metricCurve(metricOf(page, name))), "from zero")),
     latencyCurves(page),
     volumeCurves(page),
     otherCurves(page),
   );
+}
+
+/** Every measure of the only rung, of the system and of each volume. */
+function measures(page: Page): HTMLElement | null {
+  const rungs = page.designs.map((_, design) => page.rung(design, page.ladder[0] ?? 0));
+  const present = rungs.filter((rung) => rung !== undefined);
+  if (present.length === 0) return null;
+  const system = inOrder(page, unique(present.flatMap((rung) => Object.keys(rung.metrics))));
+  const volumes = volumesInOrder(unique(present.flatMap((rung) => rung.volumes.map((row) => row.volume))));
+  const ofVolume = (rung: Rung, volume: string) => rung.volumes.find((row) => row.volume === volume);
+  return section(
+    "curves",
+    "Measures",
+    "Means over the repeats, with their 95 % confidence interval where there is one.",
+    measureTable(page, rungs, system, (rung, name) => rung.metrics[name], "System"),
+    comparisons(page, "headline_p95_ns"),
+    volumes.map((volume) => {
+      const rows = present.flatMap((rung) => ofVolume(rung, volume) ?? []);
+      const shared = unique(rows.flatMap((row) => row.shared_by));
+      const names = inOrder(page, unique(rows.flatMap((row) => Object.keys(row.metrics))));
+      return [
+        measureTable(
+          page, rungs, names, (rung, name) => ofVolume(rung, volume)?.metrics[name],
+          shared.length > 0 ? volume : `Volume ${volume}`,
+        ),
+        shared.length > 0 ? html("p", { class: "muted" }, sharedDevice(shared)) : null,
+      ];
+    }),
+  );
+}
+
+function measureTable(
+  page: Page,
+  rungs: (Rung | undefined)[],
+  names: string[],
+  pick: (rung: Rung, name: string) => Estimate | null | undefined,
+  caption: string,
+): HTMLElement {
+  return close(table(
+    [{ heading: "Measure" }, ...page.designs.map((design) => ({ heading: design.title, numeric: true }))],
+    names.map((name) => {
+      const metric = metricOf(page, name);
+      const write = (value: number | null) => quantity(value, metric.unit);
+      return {
+        cells: [
+          metric.title,
+          ...rungs.map((rung): Child => {
+            const estimate = rung && pick(rung, name);
+            if (!estimate || estimate.value === null) return MISSING;
+            const span = interval(estimate.low, estimate.high, write);
+            return [write(estimate.value), span === MISSING ? null : html("div", { class: "muted" }, span)];
+          }),
+        ],
+      };
+    }),
+    caption,
+  ));
 }
 
 function metricCurve(metric: Metric): Curve {

@@ -1,10 +1,11 @@
 // Several databases under test: the throughput of each beside the total, and the numbers of all rungs.
 
-import type { Database, Rung } from "../analysis";
+import type { Database, Estimate, Rung } from "../analysis";
 import { drawBars } from "../chart/bars";
 import { figure } from "../chart/frame";
+import { html } from "../dom";
 import { capitalised, count, interval, latency, MISSING, rate } from "../format";
-import { legend, section, type Page } from "../page";
+import { hasValues, legend, section, type Page } from "../page";
 import { table, tall } from "../table";
 import { quantity } from "../unit";
 import { vocabulary } from "../vocabulary";
@@ -22,9 +23,10 @@ export function databases(page: Page): HTMLElement | null {
     `${capitalised(rateWords)} of each database and of all together. All databases were loaded and measured at the same time; ` +
       `${vocabulary().many} are those of each database.`,
     legend(page),
-    chart(page, list),
-    tall(numbers(page, list, unit)),
+    charts(page, list),
     jobs.length > 0 ? tall(results(page, jobs)) : null,
+    html("details", { class: "disclosure" },
+      html("summary", {}, "Every rung of every database"), tall(numbers(page, list, unit))),
   );
 }
 
@@ -60,24 +62,50 @@ function highest(rungs: Rung[], design: number): Rung | null {
   return own.reduce<Rung | null>((best, rung) => (best === null || rung.users > best.users ? rung : best), null);
 }
 
-function chart(page: Page, list: Database[]): HTMLElement {
-  const { rate: rateWords, rate_unit, unit } = page.analysis.workload;
+/** The databases on an axis of their own, because the total of many would leave them no room, and the total beside them. */
+function charts(page: Page, list: Database[]): HTMLElement[] {
+  const { rate: rateWords, rate_unit, types, unit } = page.analysis.workload;
+  const at = `at the highest number of ${vocabulary().many}`;
   const groups: [string, Rung[]][] = list.map((database) => [database.name, database.rungs]);
-  groups.push(["total", page.analysis.rungs]);
+  const headline = (rung: Rung) => rung.metrics["headline"];
+  return [
+    html("div", { class: "chart-split" },
+      bars(page, groups, { title: capitalised(rateWords), note: `${unit}, ${at}`, unit: rate_unit, pick: headline }),
+      bars(page, [["all databases", page.analysis.rungs]], { title: "Total", note: unit, unit: rate_unit, pick: headline })),
+    html("div", { class: "chart-pair" },
+      bars(page, groups, {
+        title: "CPU use of each server", note: "of the processors that it may use", unit: "share", limit: 1,
+        pick: (rung) => rung.metrics["server_cpu_use"],
+      }),
+      bars(page, groups, {
+        title: "Response time, p95", note: "from the intended start", unit: "ns",
+        pick: (rung) => rung.latencies.find((row) => types.includes(row.transaction))?.p95,
+      })),
+  ].filter((row) => row.hasChildNodes());
+}
+
+interface Bars {
+  title: string;
+  note: string;
+  unit: string;
+  limit?: number;
+  pick: (rung: Rung) => Estimate | null | undefined;
+}
+
+function bars(page: Page, groups: [string, Rung[]][], { title, note, unit, limit, pick }: Bars): HTMLElement | null {
+  const estimates = groups.map(([, rungs]) =>
+    page.designs.map((_, design) => {
+      const rung = highest(rungs, design);
+      return (rung && pick(rung)) ?? null;
+    }));
+  if (!hasValues(estimates)) return null;
   return figure({
-    title: capitalised(rateWords),
-    note: `${unit}, at the highest number of ${vocabulary().many} of each design`,
-    description: `${capitalised(rateWords)} of each database and in total, for each design; the table has the numbers.`,
+    title,
+    note,
+    description: `${title} of ${groups.map(([name]) => name).join(", ")}, for each design; the table has the numbers.`,
     draw: (width) =>
       drawBars(
-        {
-          designs: page.designs,
-          groups: groups.map(([name]) => name),
-          estimates: groups.map(([, rungs]) =>
-            page.designs.map((_, design) => highest(rungs, design)?.metrics["headline"] ?? null)),
-          unit: rate_unit,
-          axisTitle: "database",
-        },
+        { designs: page.designs, groups: groups.map(([name]) => name), estimates, unit, limit, axisTitle: groups.length > 1 ? "database" : "" },
         width,
       ),
   });

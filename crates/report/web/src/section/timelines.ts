@@ -10,6 +10,7 @@ import { html, svg, uniqueId } from "../dom";
 import { capitalised, count, users, words } from "../format";
 import { section, type Page } from "../page";
 import { unitName } from "../unit";
+import { STAGES } from "../vocabulary";
 
 /** Phases that everything else in a run is preparation for. */
 const MEASURED = "measure";
@@ -31,6 +32,8 @@ const OVERVIEW_SERIES = [
   /^volume\.(wal|whole-device)\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
   /^background\..*\.(read_|write_)?bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
+/** Of several databases no volume is the one to look at first, but all of them together. */
+const OVERVIEW_TOTALS = /^volumes\.(read|write)_(iops|latency)$/;
 /** So many types of transactions have their latencies in the overview. */
 const TYPES_IN_OVERVIEW = 4;
 /** Latencies of what the headline counts belong to the first look, unless there are many. */
@@ -133,7 +136,7 @@ function chartsOf(page: Page, series: TimelineSeries[]): Chart[] {
       parts,
       text,
       key: STACKED[one.group] !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name))
-        || isMainLatency(page, one.name),
+        || isMainLatency(page, one.name) || (page.analysis.databases.length > 0 && OVERVIEW_TOTALS.test(one.name)),
     };
     if (title !== undefined) stacks.set(key, chart);
     charts.push(chart);
@@ -444,7 +447,13 @@ class TimelineSection {
       const run = this.page.analysis.runs[index]!;
       const design = this.page.designs[run.design]!;
       const several = wanted.length > 1;
-      return together(run.events).map((events) => {
+      const stages = run.stages.map((stage, place): TimeMark => ({
+        at: stage.begin_s - origin(run),
+        until: null,
+        property: several ? design.look.property : MARKS["resync"]!,
+        text: `${several ? `${design.title}: ` : ""}stage ${place + 1}, ${STAGES[stage.kind]}`,
+      }));
+      const events = together(run.events).map((events) => {
         const told = events.slice(0, EVENTS_TOLD).map((event) => event.text).join("; ");
         const more = events.length > EVENTS_TOLD ? `; and ${events.length - EVENTS_TOLD} more` : "";
         const { at_s, until_s } = events[0]!;
@@ -457,6 +466,7 @@ class TimelineSection {
           text: `${several ? `${design.title}: ` : ""}${told}${more}`,
         };
       });
+      return [...stages, ...events];
     });
   }
 }
@@ -521,7 +531,7 @@ function rest(series: TimelineSeries): number {
  * Where the time axis of a run begins: at its first measured window. Restores take as long as they
  * take; from there on the procedure gives every run the same phases, so that runs can be compared.
  */
-function origin(run: Run): number {
+export function origin(run: Run): number {
   return run.phases.find((phase) => phase.kind === MEASURED)?.begin_s ?? 0;
 }
 
@@ -541,7 +551,8 @@ function wholeSpan(page: Page): [number, number] {
   return last > first ? [first, last] : [0, 1];
 }
 
-function timesOf(run: Run, line: TimelineLine): number[] {
+/** Seconds of the values of a line, on the axis of its run. */
+export function timesOf(run: Run, line: TimelineLine): number[] {
   return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s - origin(run));
 }
 

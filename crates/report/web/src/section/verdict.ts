@@ -1,6 +1,6 @@
 // The answer: one sentence, how much, how sure, and what kind of evidence it rests on.
 
-import type { Answer, Confidence, Evidence, Validity } from "../analysis";
+import type { Answer, Aspect, Confidence, Evidence, Validity, Verdict } from "../analysis";
 import { html, type Child } from "../dom";
 import { capitalised, count, MISSING, wallTime } from "../format";
 import type { Page } from "../page";
@@ -93,13 +93,27 @@ export function verdict(page: Page): HTMLElement {
       evidenceKinds(page).map((kind) => [evidenceBadge(kind), html("span", { class: "muted" }, meaning(kind))]),
       dilationBadge(page),
       warningsLink(page)),
-    html("ul", { class: "support" },
-      answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
-      reasons(answer.confidence_reasons)),
-    described(page),
+    supported(answer),
     comparisons(page, "headline"),
+    described(page),
     facts(keyFacts(page)),
   );
+}
+
+/** What the sentences are about, in the order in which a reader asks. */
+const ASPECTS: readonly [Aspect, string][] = [
+  ["how-much", "How much"], ["why", "Why"], ["how-sure", "How sure"], ["savings", "What it saves"], ["published", "Published"],
+];
+
+/** By how much, why and how sure: a group of sentences for each question. */
+function supported(answer: Verdict): Child {
+  const groups = ASPECTS.flatMap(([aspect, title]) => {
+    const sentences = answer.support.filter((_, place) => answer.support_aspects[place] === aspect);
+    const lines = sentences.map((sentence): Child => html("p", {}, quietIntervals(sentence)));
+    if (aspect === "how-sure") lines.push(reasons(answer.confidence_reasons));
+    return lines.some((line) => line !== null) ? [html("div", {}, html("dt", {}, title), html("dd", {}, lines))] : [];
+  });
+  return groups.length > 0 ? html("dl", { class: "answers" }, groups) : null;
 }
 
 /** What each design is: sentences and charts use its title only. */
@@ -118,7 +132,7 @@ function warningsLink(page: Page): Child {
 
 function reasons(list: string[]): Child {
   if (list.length === 0) return null;
-  return html("li", { class: "muted" }, `Confidence: ${list.join("; ")}.`);
+  return html("p", { class: "muted" }, `Confidence: ${list.join("; ")}.`);
 }
 
 function keyFacts(page: Page): [string, Child][] {
