@@ -3,8 +3,10 @@
 // What it deliberately does not do: compute. Ratios, errors and shapes come from the atlas.
 
 import type { Atlas, AtlasAgreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, Estimate, LineOrigin } from "./analysis";
+import { drawBars } from "./chart/bars";
 import { drawCurves } from "./chart/curves";
 import type { ChartDesign } from "./chart/estimate";
+import { drawForest } from "./chart/forest";
 import { figure } from "./chart/frame";
 import { swatch } from "./chart/marker";
 import { contents } from "./contents";
@@ -12,6 +14,7 @@ import { html, type Child } from "./dom";
 import { change, count, MISSING, percent, ratio } from "./format";
 import { bar } from "./masthead";
 import { section } from "./page";
+import { EQUIVALENCE } from "./section/comparisons";
 import { deviations } from "./section/published";
 import { evidenceBadge } from "./section/verdict";
 import { table } from "./table";
@@ -26,6 +29,11 @@ const LOOKS: Record<LineOrigin, Pick<DesignLook, "dash" | "marker">> = {
   published: { dash: "7 4", marker: "square" },
   ours: { dash: "", marker: "circle" },
   simulated: { dash: "2 3", marker: "triangle" },
+};
+
+/** Bars have no dashes: there the colour is the origin's. */
+const ORIGIN_LOOKS: Record<LineOrigin, DesignLook> = {
+  published: designLook(5), ours: designLook(0), simulated: designLook(4),
 };
 
 const AGREEMENT: Record<AtlasAgreement, [string, string]> = {
@@ -58,22 +66,58 @@ function overview(atlas: Atlas): HTMLElement {
     "Sizes, hosts and engines differ from those of the publications: ratios are compared, not values. Each is written so that the published one is 1 or more.",
     median(atlas.median_error, "runs"),
     median(atlas.simulated_median_error, "simulations"),
-    rows.length === 0 ? null : table(
-      [{ heading: "Study" }, ...RATIO_COLUMNS],
-      rows.map(([one, it]) => ({
-        cells: [html("a", { href: `#${idOf(one)}` }, one.name), ...ratioCells(it)],
-      })),
-      "Headline ratios",
-    ),
+    headlines(rows.filter(([, it]) => it.ours !== null)),
+    rows.length === 0 ? null : ratios(rows.map(([, it]) => it), "Headline ratios", {
+      heading: "Study", cells: rows.map(([one]) => html("a", { href: `#${idOf(one)}` }, one.name)),
+    }),
   );
 }
+
+/** The headline ratios of all experiments at a glance. */
+function headlines(rows: [AtlasExperiment, AtlasRatio][]): Child {
+  if (rows.length === 0) return null;
+  return figure({
+    title: "Headline ratios",
+    note: "dot: ours, with 95 % confidence interval; diamond: published; grey band: the same within 5 %",
+    description: "The headline ratio of each experiment, published and ours; the table below has the numbers.",
+    draw: (width) => drawForest(
+      {
+        rows: rows.map(([one, it]) => ({
+          label: one.name, value: it.ours ?? 1, low: it.low, high: it.high, published: it.published,
+          className: designLook(0).className,
+          describe: () => [
+            html("div", { class: "readout-heading" }, `${one.name}: ${it.text}`),
+            html("div", {}, `${it.metric}: published ${ratio(it.published)}, ours ${ratio(it.ours)}`),
+          ],
+        })),
+        equivalence: EQUIVALENCE,
+        sides: ["\u2190 the other design ahead", "as published \u2192"],
+      },
+      width,
+    ),
+  });
+}
+
+/** Ratios as a table, with a column before them where they are of several studies; without simulations, none of their columns. */
+function ratios(list: AtlasRatio[], caption: string, first?: { heading: string; cells: Child[] }): HTMLElement {
+  const simulated = list.some((it) => it.simulated !== null);
+  const isShown = (_: unknown, column: number) => simulated || !SIMULATED_COLUMNS.includes(column);
+  return table(
+    [...(first ? [{ heading: first.heading }] : []), ...RATIO_COLUMNS.filter(isShown)],
+    list.map((it, row) => ({ cells: [...(first ? [first.cells[row] ?? null] : []), ...ratioCells(it).filter(isShown)] })),
+    caption,
+  );
+}
+
+/** Places of what simulations say in a row. */
+const SIMULATED_COLUMNS = [6, 7];
 
 const RATIO_COLUMNS = [
   { heading: "Ratio", design: true },
   { heading: "Metric" },
   { heading: "Published", numeric: true },
   { heading: "Ours", numeric: true },
-  { heading: "95 %", numeric: true },
+  { heading: "95\u00a0%", numeric: true },
   { heading: "Error", numeric: true },
   { heading: "Simulated", numeric: true },
   { heading: "Error", numeric: true },
@@ -105,8 +149,8 @@ function experiment(one: AtlasExperiment): HTMLElement {
     one.problem === null ? null : html("p", { class: "status bad" }, one.problem),
     one.answer === "" ? null : html("p", {}, html("b", {}, "Ours: "), one.answer),
     list("What disagrees", one.disagreements),
-    html("div", { class: "chart-grid" }, one.figures.map((it) => chart(one, it))),
-    one.ratios.length === 0 ? null : table(RATIO_COLUMNS, one.ratios.map((it) => ({ cells: ratioCells(it) })), "Ratios"),
+    html("div", { class: "chart-pair" }, one.figures.map((it) => chart(one, it))),
+    one.ratios.length === 0 ? null : ratios(one.ratios, "Ratios"),
     deviations(one.deviations),
     list("What our run says about itself", one.reasons),
     one.figures.length === 0 ? null : html("details", { class: "disclosure" },
@@ -130,7 +174,8 @@ function usersTitle(one: AtlasExperiment): string {
 
 /** Published values and ours as multiples of one of them; nothing where there is no shape to see. */
 function chart(one: AtlasExperiment, it: AtlasFigure): Child {
-  if (it.users.length < 2 || it.reference === "") return null;
+  if (it.reference === "") return null;
+  if (it.users.length < 2) return singleChart(it);
   const lines: ChartDesign[] = it.lines.map((line) => ({ title: titleOf(line), look: lookOf(line) }));
   const estimates = it.users.map((_, rung) =>
     it.lines.map((line): Estimate | null => {
@@ -151,6 +196,26 @@ function chart(one: AtlasExperiment, it: AtlasFigure): Child {
       ),
     }),
     html("ul", { class: "legend" }, lines.map((line) => html("li", {}, swatch(line.look), line.title))));
+}
+
+/** Of what has one value per design, such as the result of a job: a bar for each of them, published and ours. */
+function singleChart(it: AtlasFigure): Child {
+  const origins = (Object.keys(LOOKS) as LineOrigin[]).filter((origin) => it.lines.some((line) => line.origin === origin));
+  const bars: ChartDesign[] = origins.map((origin) => ({ title: origin, look: ORIGIN_LOOKS[origin] }));
+  const groups = [...new Map(it.lines.map((line) => [line.design, line.title])).entries()];
+  const estimates = groups.map(([design]) => origins.map((origin): Estimate | null => {
+    const value = it.lines.find((line) => line.design === design && line.origin === origin)?.shape[0] ?? null;
+    return value === null ? null : { value, low: null, high: null, basis: "none", runs: [] };
+  }));
+  return html("div", {},
+    figure({
+      title: it.title,
+      note: `1 = ${it.reference}, of the publication and of ours`,
+      description: `${it.title} of each design, published and ours, as multiples of the value of ${it.reference}.`,
+      draw: (width) =>
+        drawBars({ designs: bars, groups: groups.map(([, title]) => title), estimates, unit: "1", axisTitle: "" }, width),
+    }),
+    html("ul", { class: "legend" }, bars.map((one) => html("li", {}, swatch(one.look), one.title))));
 }
 
 function values(one: AtlasExperiment, it: AtlasFigure): HTMLElement {

@@ -461,6 +461,17 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       assert.match(await figure.textContent(), /1 = NVMe drive at 21 users/);
       assert.match(await page.textContent("#study-paper-x1"), /PostgreSQL takes the place of an invented database/);
       assert.match(await page.textContent("#study-paper-x2"), /not run here: no server/);
+      // Of a job: a bar of the publication and one of ours for each design.
+      const job = page.locator("#study-paper-x3 figure").first();
+      assert.equal(await job.locator("rect.bar").count(), 4);
+      assert.deepEqual(await job.locator("text.value").allTextContents(), ["1.00", "1.00", "0.926", "0.862"]);
+      // Both ratios of an experiment are one row, and nothing is said of simulations where there are none.
+      const rows = page.locator("#overview figure");
+      assert.deepEqual([await rows.locator(".forest-point").count(), await rows.locator(".forest-published").count()], [2, 2]);
+      assert.doesNotMatch(await overview.textContent(), /Simulated/);
+      const headings = await page.locator("main table thead").evaluateAll((nodes) => nodes.map((head) =>
+        [...head.querySelectorAll("th")].filter((cell) => !cell.textContent.trim()).length));
+      assert.ok(headings.every((empty) => empty === 0), `headings without text: ${headings}`);
       await close();
     });
   }

@@ -114,9 +114,29 @@ pub fn estimate(value: f64, spread: f64, key: u64) -> Estimate {
 /// An atlas of the invented analysis, and of a study that could not be run.
 pub fn atlas(size: Size) -> Atlas {
     let done = entry(("paper/x1", "x1.sqlite"), &analysis(size), &[], None);
+    let job = entry(("paper/x3", "x3.sqlite"), &job(size), &[], None);
     let failed =
         missing("paper/x2", "A second test", "What else?", "not run here: no server".into());
-    Atlas::new(vec![done, failed])
+    Atlas::new(vec![done, failed, job])
+}
+
+/// The analysis as that of a job: one published value per design, and one of its own.
+fn job(size: Size) -> Analysis {
+    let mut job = analysis(size);
+    job.workload.is_job = true;
+    let result = |design, printed, own| Published {
+        design,
+        metric: "headline".into(),
+        users: vec![16],
+        values: vec![printed],
+        rungs: vec![Some(16)],
+        ours: vec![Some(own)],
+        experiment: "X3".into(),
+        source: "an invented paper, figure 11".into(),
+        note: String::new(),
+    };
+    job.published = vec![result(0, 1_587.3, 2_900.0), result(1, 1_470.6, 2_500.0)];
+    job
 }
 
 fn study() -> Study {

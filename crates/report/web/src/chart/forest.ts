@@ -13,6 +13,8 @@ export interface ForestRow {
   value: number;
   low: number | null;
   high: number | null;
+  /** What others published for the same ratio. */
+  published?: number | null;
   /** Class of the row: the design that is ahead, if any. */
   className: string;
   describe: () => Child;
@@ -44,7 +46,8 @@ export function drawForest(data: ForestData, width: number): Drawing {
   const numbers = width >= 520 ? 190 : 62;
   const left = labels;
   const right = width - numbers;
-  const bounds = data.rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]);
+  const bounds = data.rows.flatMap((row) =>
+    [row.value, row.low ?? row.value, row.high ?? row.value, row.published ?? row.value]);
   const low = Math.min(0.9, ...bounds) / 1.06;
   const high = Math.max(1.1, ...bounds) * 1.06;
   const scale = logarithmic(low, high, left, right, ticksFor(low, high));
@@ -95,6 +98,9 @@ function drawRow(
     node.append(svg("path", { class: `forest-interval ${row.className}`, d }));
   }
   node.append(svg("circle", { class: `forest-point ${row.className}`, cx: at(row.value), cy: y, r: 5 }));
+  if (row.published) {
+    node.append(svg("path", { class: "forest-published", d: "M0-6 6 0 0 6-6 0z", transform: `translate(${at(row.published)} ${y})` }));
+  }
   // The same form as in the headline: a ratio with its interval.
   const text = numbers < 100 || row.low === null || row.high === null
     ? ratio(row.value)

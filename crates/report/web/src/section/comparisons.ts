@@ -8,7 +8,7 @@ import { change, count, interval, ratio, users, words } from "../format";
 import type { Page } from "../page";
 
 /** The margin within which designs count as equal (TOST), as statistics of the report use it. */
-const EQUIVALENCE = 0.05;
+export const EQUIVALENCE = 0.05;
 
 /** What a ratio is of, and what smaller and greater mean. */
 function meaning(page: Page, metric: string): [string, string, string] | undefined {
@@ -56,7 +56,8 @@ function forest(page: Page, list: Comparison[]): HTMLElement {
   const [of, less, more] = meaning(page, metric) ?? [words(metric).toLowerCase(), "lower", "higher"];
   return figure({
     title: `${top.title} against ${base.title}`,
-    note: `ratio of ${of} with 95 % confidence interval; grey band: the same within 5 %`,
+    note: `ratio of ${of} with 95 % confidence interval; grey band: the same within 5 %` +
+      (list.some((comparison) => comparison.published !== null) ? "; diamond: published" : ""),
     description: list.map((comparison) => comparison.text).join(" "),
     draw: (width) =>
       drawForest(
@@ -87,6 +88,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
     value,
     low,
     high,
+    published,
     className: ahead === null ? "" : page.designs[ahead]!.look.className,
     describe: () => [
       html("div", { class: "readout-heading" }, `${label}: ${ratio(value)} (${change(value)})`),
