@@ -7,6 +7,7 @@
 //! what follows from faults and changes. Each gets the others as arguments.
 
 use super::event::ClusterEvent;
+use super::ids::GroupId;
 use super::repair::Repair;
 use super::requests::Requests;
 use super::slab::Key;
@@ -44,7 +45,7 @@ impl Cluster {
             finished: Vec::new(),
         };
         for host in &spec.hosts {
-            cluster.storage.inventory.push_host(host);
+            cluster.storage.push_host(host);
         }
         let interval = cluster.storage.settings.rebalance_interval;
         cluster.storage.clock.schedule(interval, Timer::Rebalance);
@@ -88,7 +89,7 @@ impl Cluster {
 
     /// Messages between hosts take so many times as long from now on; those on their way arrive as they would have.
     pub fn set_network_factor(&mut self, factor: ServiceFactor) {
-        self.storage.inventory.network.set_factor(factor);
+        self.storage.inventory.set_network_factor(factor);
     }
 
     /// Whether a request, a copy or a message is under way. What only waits for a timer does not count.
@@ -106,7 +107,7 @@ impl Cluster {
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> bool {
         let timer = self.storage.clock.next_timer();
-        let (next, group) = self.storage.inventory.wakeups.first();
+        let (next, group) = self.storage.inventory.first_wakeup();
         if timer.min(next) > limit.0 {
             return false;
         }
@@ -149,10 +150,9 @@ impl Cluster {
     }
 
     #[inline]
-    fn advance_group(&mut self, index: usize) {
-        let engine = &mut self.storage.inventory.groups[index].engine;
-        let only = engine.advance_to_one(self.storage.clock.now(), &mut self.finished);
-        self.storage.inventory.wakeups.set(index, engine.wakeup().0);
+    fn advance_group(&mut self, group: GroupId) {
+        let now = self.storage.clock.now();
+        let only = self.storage.inventory.advance(group, now, &mut self.finished);
         if let Some(done) = only {
             return self.requests.group_finished(
                 &mut self.storage,

@@ -8,13 +8,13 @@ use super::event::{Ailment, Notice, Reachability};
 use super::fault::{Fault, FaultProblem, ReturnedContent};
 use super::ids::{ComponentId, DeviceId, HostId};
 use super::inventory::Inventory;
+use super::membership::Condition;
 use super::objects::Objects;
 use super::operation::{FailedHow, SubState};
 use super::repair::Repair;
 use super::requests::Requests;
 use super::storage::Storage;
 use super::timers::Timer;
-use super::topology::{Condition, MAIN_SIDE};
 use crate::disk_group::MemberState;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
@@ -22,7 +22,7 @@ use underlay_core::Nanos;
 impl Inventory {
     fn check_device(&self, device: DeviceId) -> Result<(), FaultProblem> {
         let exists = self
-            .groups
+            .groups()
             .get(device.group.0 as usize)
             .is_some_and(|group| usize::from(device.member) < group.members.len());
         if exists {
@@ -32,29 +32,15 @@ impl Inventory {
     }
 
     fn check_host_exists(&self, host: HostId) -> Result<(), FaultProblem> {
-        match self.hosts.get(host.0 as usize) {
+        match self.hosts().get(host.0 as usize) {
             Some(_) => Ok(()),
             None => Err(FaultProblem::NoHost(host.0)),
         }
     }
 
-    fn check_host(&self, host: HostId, not: Condition) -> Result<(), FaultProblem> {
-        self.check_host_exists(host)?;
-        if self.hosts[host.0 as usize].condition != not {
-            return Ok(());
-        }
-        let state = match not {
-            Condition::Up => "running",
-            Condition::Frozen => "frozen",
-            Condition::Crashed => "without power",
-        };
-        let host = self.host_in_words(host);
-        Err(FaultProblem::HostState { host, state, remedy: "return it first" })
-    }
-
     /// What is wrong with a device until it returns.
     fn ailment(&self, device: DeviceId, content: ReturnedContent) -> Ailment {
-        let group = &self.groups[device.group.0 as usize];
+        let group = self.group(device.group);
         if content == ReturnedContent::Blank || group.members[usize::from(device.member)].failed {
             return Ailment::OutOfUse;
         }
@@ -65,13 +51,6 @@ impl Inventory {
             Some(MemberState::Erroring { .. }) => Ailment::Erroring,
             Some(MemberState::Lost) => Ailment::OutOfUse,
         }
-    }
-
-    /// Whether hosts are without power, or do not answer for another reason.
-    pub(super) fn look_for_silence(&mut self) {
-        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
-        self.any_silent =
-            self.hosts.iter().any(|host| host.condition != Condition::Up || host.side != MAIN_SIDE);
     }
 
     fn describe(&self, fault: &Fault) -> String {
@@ -112,7 +91,7 @@ impl Inventory {
 
     /// A host in a sentence: `host a`, and `host-1` as it is.
     pub(super) fn host_in_words(&self, host: HostId) -> String {
-        match self.hosts.get(host.0 as usize) {
+        match self.hosts().get(host.0 as usize) {
             Some(host) if host.name.starts_with("host") => host.name.clone(),
             Some(host) => format!("host {}", host.name),
             None => format!("host {}", host.0),
@@ -121,8 +100,8 @@ impl Inventory {
 
     /// A device by host, group and place.
     pub(super) fn device_name(&self, device: DeviceId) -> String {
-        let group = &self.groups[device.group.0 as usize];
-        let host = &self.hosts[group.host.0 as usize].name;
+        let group = self.group(device.group);
+        let host = &self.host(group.host).name;
         match device.member {
             0 => format!("{host}/{}/cache", group.name),
             member => format!("{host}/{}/disk{}", group.name, member - 1),
@@ -139,6 +118,20 @@ impl Objects {
 }
 
 impl Storage {
+    fn check_host(&self, host: HostId, not: Condition) -> Result<(), FaultProblem> {
+        self.inventory.check_host_exists(host)?;
+        if self.membership.condition(host) != not {
+            return Ok(());
+        }
+        let state = match not {
+            Condition::Up => "running",
+            Condition::Frozen => "frozen",
+            Condition::Crashed => "without power",
+        };
+        let host = self.inventory.host_in_words(host);
+        Err(FaultProblem::HostState { host, state, remedy: "return it first" })
+    }
+
     fn check_fault(&self, fault: &Fault) -> Result<(), FaultProblem> {
         match fault {
             Fault::DeviceSlow { device, factor } => {
@@ -154,10 +147,10 @@ impl Storage {
             Fault::DeviceStuck { device }
             | Fault::DeviceLost { device }
             | Fault::DeviceReturned { device, .. } => self.inventory.check_device(*device),
-            Fault::HostLost { host } => self.inventory.check_host(*host, Condition::Crashed),
+            Fault::HostLost { host } => self.check_host(*host, Condition::Crashed),
             Fault::HostFrozen { host } => {
-                self.inventory.check_host(*host, Condition::Crashed)?;
-                self.inventory.check_host(*host, Condition::Frozen)
+                self.check_host(*host, Condition::Crashed)?;
+                self.check_host(*host, Condition::Frozen)
             }
             Fault::HostReturned { host } => self.inventory.check_host_exists(*host),
             Fault::HostsPartitioned { hosts } => {
@@ -166,13 +159,12 @@ impl Storage {
                 }
                 argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())?;
                 let different: BTreeSet<HostId> = hosts.iter().copied().collect();
-                let named =
-                    hosts.iter().map(|id| self.inventory.hosts[id.0 as usize].name.as_str());
+                let named = hosts.iter().map(|id| self.inventory.host(*id).name.as_str());
                 let named = named.collect::<Vec<_>>().join(", ");
                 let rule = "name each host once";
                 argument("hosts", &named, rule, different.len() == hosts.len())?;
                 let rule = "leave at least one host on the other side";
-                argument("hosts", &named, rule, different.len() < self.inventory.hosts.len())
+                argument("hosts", &named, rule, different.len() < self.inventory.hosts().len())
             }
             Fault::PowerCut | Fault::PowerOn => Ok(()),
             Fault::BitRot { component, offset_bytes, bit } => {
@@ -189,27 +181,9 @@ impl Storage {
         }
     }
 
-    /// Puts a device into a state; returns the number of the change.
-    fn set_member(&mut self, device: DeviceId, state: MemberState) -> u32 {
-        let now = self.clock.now();
-        let index = device.group.0 as usize;
-        let group = &mut self.inventory.groups[index];
-        group.engine.set_member(now, usize::from(device.member), state);
-        let member = &mut group.members[usize::from(device.member)];
-        member.epoch = member.epoch.wrapping_add(1);
-        let epoch = member.epoch;
-        self.inventory.note_wakeup(index);
-        epoch
-    }
-
     /// The hosts' silence is noticed after the detection time, at one moment.
     fn will_be_detected(&mut self, hosts: &[HostId]) {
-        self.inventory.host_epoch = self.inventory.host_epoch.wrapping_add(1);
-        let epoch = self.inventory.host_epoch;
-        for host in hosts {
-            self.inventory.hosts[host.0 as usize].epoch = epoch;
-        }
-        self.inventory.look_for_silence();
+        let epoch = self.membership.await_detection(hosts);
         let at = self.clock.now() + self.settings.failure_detection;
         self.clock.schedule(at, Timer::Detect { epoch });
     }
@@ -241,59 +215,46 @@ impl Cluster {
         self.storage.check_fault(&fault)?;
         // Who has failed, and who has returned, must be known after a restart.
         self.storage.outbox.state_changed();
+        let now = self.storage.clock.now();
         let description = self.storage.inventory.describe(&fault);
-        self.storage.outbox.notice(self.storage.clock.now(), Notice::Fault { description });
+        self.storage.outbox.notice(now, Notice::Fault { description });
         match fault {
             Fault::DeviceSlow { device, factor } => {
-                self.storage.set_member(device, MemberState::Slow { factor });
+                self.storage.inventory.set_member(now, device, MemberState::Slow { factor });
             }
             Fault::DeviceErroring { device, probability } => {
-                self.storage.set_member(device, MemberState::Erroring { probability });
+                self.storage.inventory.set_member(
+                    now,
+                    device,
+                    MemberState::Erroring { probability },
+                );
             }
             Fault::DeviceStuck { device } => {
-                let epoch = self.storage.set_member(device, MemberState::Stuck);
-                let at = self.storage.clock.now() + self.storage.settings.device_timeout;
+                let epoch = self.storage.inventory.set_member(now, device, MemberState::Stuck);
+                let at = now + self.storage.settings.device_timeout;
                 self.storage.clock.schedule(at, Timer::GiveUp { device, epoch });
             }
             Fault::DeviceLost { device } => {
-                self.storage.set_member(device, MemberState::Lost);
+                self.storage.inventory.set_member(now, device, MemberState::Lost);
                 self.repair.device_failed(&mut self.storage, &mut self.requests, device);
             }
             Fault::DeviceReturned { device, content } => self.device_returned(device, content),
             Fault::HostLost { host } => self.hosts_crash(&[host]),
             Fault::PowerCut => {
-                let hosts: Vec<HostId> = self
-                    .storage
-                    .inventory
-                    .hosts
-                    .iter()
-                    .filter(|host| host.condition != Condition::Crashed)
-                    .map(|host| host.id)
-                    .collect();
+                let hosts = self.storage.membership.hosts_with_power(true);
                 self.hosts_crash(&hosts);
             }
             Fault::HostFrozen { host } => {
-                self.storage.inventory.hosts[host.0 as usize].condition = Condition::Frozen;
+                self.storage.membership.freeze(host);
                 self.storage.will_be_detected(&[host]);
             }
             Fault::HostsPartitioned { hosts } => {
-                let side = self.storage.inventory.next_side;
-                self.storage.inventory.next_side += 1;
-                for host in &hosts {
-                    self.storage.inventory.hosts[host.0 as usize].side = side;
-                }
+                self.storage.membership.part(&hosts);
                 self.storage.will_be_detected(&hosts);
             }
             Fault::HostReturned { host } => self.hosts_return(&[host]),
             Fault::PowerOn => {
-                let hosts: Vec<HostId> = self
-                    .storage
-                    .inventory
-                    .hosts
-                    .iter()
-                    .filter(|host| host.condition == Condition::Crashed)
-                    .map(|host| host.id)
-                    .collect();
+                let hosts = self.storage.membership.hosts_with_power(false);
                 self.hosts_return(&hosts);
             }
             Fault::BitRot { component, offset_bytes, bit } => {
@@ -309,9 +270,10 @@ impl Cluster {
     }
 
     fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
+        let now = self.storage.clock.now();
         let was = self.storage.inventory.ailment(device, content);
-        self.storage.set_member(device, MemberState::Healthy);
-        let group = &mut self.storage.inventory.groups[device.group.0 as usize];
+        self.storage.inventory.set_member(now, device, MemberState::Healthy);
+        let group = self.storage.inventory.group_mut(device.group);
         let alone = group.device_fails_alone(device.member);
         let member = &mut group.members[usize::from(device.member)];
         member.failed = false;
@@ -320,9 +282,7 @@ impl Cluster {
             let hit: Vec<ComponentId> = self
                 .storage
                 .objects
-                .components
-                .iter()
-                .flatten()
+                .components()
                 .filter(|component| {
                     component.group == device.group
                         && (!alone || component.disk + 1 == device.member)
@@ -333,9 +293,7 @@ impl Cluster {
                 self.repair.blank(&mut self.storage, &mut self.requests, id);
             }
         }
-        self.storage
-            .outbox
-            .notice(self.storage.clock.now(), Notice::DeviceReturned { device, was });
+        self.storage.outbox.notice(now, Notice::DeviceReturned { device, was });
         self.repair.membership_changed(&mut self.storage, &mut self.requests);
     }
 
@@ -345,32 +303,17 @@ impl Cluster {
     }
 
     fn hosts_return(&mut self, hosts: &[HostId]) {
-        self.storage.inventory.host_epoch = self.storage.inventory.host_epoch.wrapping_add(1);
         let now = self.storage.clock.now();
-        for id in hosts {
-            let epoch = self.storage.inventory.host_epoch;
-            let host = &mut self.storage.inventory.hosts[id.0 as usize];
-            let crashed = host.condition == Condition::Crashed;
-            host.condition = Condition::Up;
-            host.side = MAIN_SIDE;
-            host.epoch = epoch;
-            let was_gone = host.seen != Some(MAIN_SIDE);
-            host.seen = Some(MAIN_SIDE);
-            host.gone_since = None;
-            for index in 0..self.storage.inventory.groups.len() {
-                if crashed && self.storage.inventory.groups[index].host == *id {
-                    self.storage.inventory.groups[index].engine.power_on(now);
-                    self.storage.inventory.note_wakeup(index);
-                }
+        let returned = self.storage.membership.come_back(hosts);
+        for (host, returned) in hosts.iter().zip(returned) {
+            if returned.had_crashed {
+                self.storage.inventory.power_on(*host, now);
             }
-            if was_gone {
-                self.storage.outbox.notice(
-                    self.storage.clock.now(),
-                    Notice::Host { host: *id, reachability: Reachability::Reachable },
-                );
+            if returned.was_noticed {
+                let notice = Notice::Host { host: *host, reachability: Reachability::Reachable };
+                self.storage.outbox.notice(now, notice);
             }
         }
-        self.storage.inventory.look_for_silence();
         self.repair.membership_changed(&mut self.storage, &mut self.requests);
         // What was in a host's disk groups when its power went will never be answered.
         self.requests.fail_subs(

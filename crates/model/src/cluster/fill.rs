@@ -36,7 +36,7 @@ impl Volume {
 impl Storage {
     /// One volume with a component of that length on each of these devices, all of it written.
     fn fill_places(&mut self, places: Vec<Place>, length: u64) {
-        let name = format!("{NAME} {}", self.objects.volumes.len());
+        let name = format!("{NAME} {}", self.objects.next_volume().0);
         let geometry = Geometry {
             kind: POLICY.set_kind(),
             sets: places.len() as u32,
@@ -67,10 +67,8 @@ impl Cluster {
     pub fn fill(&mut self, now: Nanos, percent: u8) -> Result<(), PlacementRefusal> {
         self.run_until(now);
         let inventory = &self.storage.inventory;
-        let places = inventory.usable_places();
-        let disk = |place: &Place| {
-            &inventory.groups[place.group.0 as usize].disks[usize::from(place.disk)]
-        };
+        let places = self.storage.usable_places();
+        let disk = |place: &Place| &inventory.group(place.group).disks[usize::from(place.disk)];
         let unit = self.storage.settings.stripe_unit.0;
         let limit = (self.storage.settings.component_limit.0 / unit * unit).max(unit);
         let Some(smallest) = places.iter().map(|place| disk(place).capacity).min() else {
@@ -88,7 +86,7 @@ impl Cluster {
             })
             .collect();
         let most = self.storage.settings.components_per_host;
-        for host in &inventory.hosts {
+        for host in inventory.hosts() {
             let here = wanted.iter().filter(|(place, _)| inventory.host_of(place.group) == host.id);
             let added: u64 = here.map(|(_, count)| count).sum();
             if u64::from(host.components) + added > u64::from(most) {

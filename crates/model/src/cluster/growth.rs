@@ -4,33 +4,10 @@
 
 use super::cluster::Cluster;
 use super::ids::{DeviceId, GroupId, HostId};
-use super::inventory::Inventory;
 use super::spec::{ClusterProblem, HostSpec};
-use super::topology::{Group, Host};
 use crate::disk_group::DiskGroupSpec;
 use crate::profile::DeviceProfile;
 use underlay_core::Nanos;
-
-impl Inventory {
-    /// Adds a host that was checked.
-    pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
-        let id = HostId(self.hosts.len() as u32);
-        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref()));
-        for group in &spec.groups {
-            self.push_group(id, group);
-        }
-        id
-    }
-
-    fn push_group(&mut self, host: HostId, spec: &DiskGroupSpec) -> GroupId {
-        let id = GroupId(self.groups.len() as u32);
-        let mut group = Group::new(id, host, spec, self.seed);
-        self.groups.iter().for_each(|other| group.engine.share_tables(&other.engine));
-        self.groups.push(group);
-        self.wakeups.push();
-        id
-    }
-}
 
 impl Cluster {
     /// Adds a host with its disk groups; components are moved there by rebalancing.
@@ -39,7 +16,7 @@ impl Cluster {
     /// Every rule the host violates.
     pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
         let mut problems = spec.problems();
-        if self.storage.inventory.hosts.iter().any(|host| host.name == spec.name) {
+        if self.storage.inventory.hosts().iter().any(|host| host.name == spec.name) {
             problems.push(ClusterProblem {
                 place: format!("host \"{}\"", spec.name),
                 rule: "the name is taken by an earlier host".to_string(),
@@ -49,7 +26,7 @@ impl Cluster {
             return Err(problems);
         }
         self.run_until(now);
-        let host = self.storage.inventory.push_host(spec);
+        let host = self.storage.push_host(spec);
         self.cluster_grew();
         Ok(host)
     }
@@ -67,10 +44,10 @@ impl Cluster {
         let place = format!("disk group \"{}\"", spec.name);
         let problem =
             |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
-        if host.0 as usize >= self.storage.inventory.hosts.len() {
+        if host.0 as usize >= self.storage.inventory.hosts().len() {
             return Err(problem("the host does not exist"));
         }
-        if self.storage.inventory.groups.iter().filter(|group| group.host == host).count() >= 5 {
+        if self.storage.inventory.groups().iter().filter(|group| group.host == host).count() >= 5 {
             return Err(problem("a host has up to 5 disk groups"));
         }
         if !(1..=7).contains(&spec.capacity.len()) {
@@ -93,7 +70,7 @@ impl Cluster {
         profile: &DeviceProfile,
     ) -> Result<DeviceId, Vec<ClusterProblem>> {
         let problem = |place: String, rule: String| ClusterProblem { place, rule };
-        let Some(found) = self.storage.inventory.groups.get(group.0 as usize) else {
+        let Some(found) = self.storage.inventory.groups().get(group.0 as usize) else {
             let rule = "the disk group does not exist".to_string();
             return Err(vec![problem(format!("disk group {}", group.0), rule)]);
         };
@@ -110,9 +87,7 @@ impl Cluster {
             return Err(problems);
         }
         self.run_until(now);
-        let seed = self.storage.inventory.seed;
-        let device = self.storage.inventory.groups[group.0 as usize].add_device(now, profile, seed);
-        self.storage.inventory.note_wakeup(group.0 as usize);
+        let device = self.storage.inventory.push_device(now, group, profile);
         self.cluster_grew();
         Ok(device)
     }

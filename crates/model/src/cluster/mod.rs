@@ -4,10 +4,10 @@
 //! ([`Policy`]), the address map ([`Geometry`]), what can happen ([`Fault`]), the events for the driver ([`ClusterEvent`],
 //! [`DataCommand`]), and the [`Cluster`] itself. It is a facade over three parts:
 //!
-//! * `storage`: what is stored where. It owns the `inventory` (hosts, disk groups, network), the `objects` (volumes and
-//!   their components), the `clock` and the `outbox` of events and state changes.
+//! * `storage`: what is stored where. It owns the `inventory` (hosts, disk groups, network), the `membership` (which
+//!   hosts are there, in truth and as seen), the `objects` (volumes and their components), the `clock` and the `outbox` of events and state changes.
 //! * `requests`: the path of a request.
-//! * `repair`: membership, resynchronisation, replacement, policy changes and rebalancing.
+//! * `repair`: what follows from membership, resynchronisation, replacement, policy changes and rebalancing.
 //!
 //! Requests and repair change the storage and call each other; each gets the others as arguments.
 //!
@@ -55,6 +55,8 @@ mod clock;
 mod outbox;
 
 mod inventory;
+
+mod membership;
 
 mod objects;
 

@@ -38,10 +38,10 @@ impl Cluster {
             return Err(OwnerProblem::NoVolume);
         };
         let side = state.object.side;
-        let Some(found) = self.storage.inventory.hosts.get(host.0 as usize) else {
+        if host.0 as usize >= self.storage.inventory.hosts().len() {
             return Err(OwnerProblem::NoHost(host.0));
-        };
-        if side.is_some() && found.seen != side {
+        }
+        if side.is_some() && self.storage.membership.seen(host) != side {
             return Err(OwnerProblem::Unreachable(host.0));
         }
         if let Some(state) = self.storage.objects.volume_mut(volume) {

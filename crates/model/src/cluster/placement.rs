@@ -6,8 +6,9 @@
 
 use super::geometry::Geometry;
 use super::ids::{GroupId, HostId};
+use super::inventory::Inventory;
+use super::membership::Membership;
 use super::policy::{Policy, PolicyProblem};
-use super::topology::{Group, Host, MAIN_SIDE};
 use std::collections::BTreeSet;
 use underlay_core::Bytes;
 
@@ -87,8 +88,8 @@ pub enum PlacementRefusal {
 
 /// What placement looks at.
 pub(super) struct Map<'a> {
-    pub(super) hosts: &'a [Host],
-    pub(super) groups: &'a [Group],
+    pub(super) inventory: &'a Inventory,
+    pub(super) membership: &'a Membership,
     pub(super) components_per_host: u32,
 }
 
@@ -102,30 +103,32 @@ pub(super) struct Demand<'a> {
 
 impl Map<'_> {
     fn host_usable(&self, host: HostId) -> bool {
-        let host = &self.hosts[host.0 as usize];
-        host.seen == Some(MAIN_SIDE) && host.components < self.components_per_host
+        self.membership.is_member(host)
+            && self.inventory.host(host).components < self.components_per_host
     }
 
     fn domain(&self, host: HostId) -> &str {
-        &self.hosts[host.0 as usize].fault_domain
+        &self.inventory.host(host).fault_domain
     }
 
     /// All working devices on reachable hosts.
     fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        self.groups.iter().filter(|group| self.host_usable(group.host)).flat_map(|group| {
-            (0..group.disks.len() as u8)
-                .filter(|disk| group.works(*disk))
-                .map(|disk| Place { group: group.id, disk })
-        })
+        self.inventory.groups().iter().filter(|group| self.host_usable(group.host)).flat_map(
+            |group| {
+                (0..group.disks.len() as u8)
+                    .filter(|disk| group.works(*disk))
+                    .map(|disk| Place { group: group.id, disk })
+            },
+        )
     }
 
     fn free(&self, place: Place) -> u64 {
-        self.groups[place.group.0 as usize].disks[usize::from(place.disk)].free()
+        self.inventory.group(place.group).disks[usize::from(place.disk)].free()
     }
 
     /// Smaller is better: used whole percents, then promised bytes per capacity.
     fn score(&self, place: Place) -> (u64, u64) {
-        let disk = &self.groups[place.group.0 as usize].disks[usize::from(place.disk)];
+        let disk = &self.inventory.group(place.group).disks[usize::from(place.disk)];
         let promised = u128::from(disk.promised) * 1_000_000 / u128::from(disk.capacity);
         (disk.fullness() / 100, promised as u64)
     }
@@ -134,9 +137,10 @@ impl Map<'_> {
 /// Places for a new object.
 pub(super) fn place_object(map: &Map, demand: &Demand) -> Result<Placed, PlacementRefusal> {
     let domains: BTreeSet<&str> = map
-        .hosts
+        .inventory
+        .hosts()
         .iter()
-        .filter(|host| host.seen == Some(MAIN_SIDE))
+        .filter(|host| map.membership.is_member(host.id))
         .map(|host| host.fault_domain.as_str())
         .collect();
     let needed = demand.policy.fault_domains_needed();
@@ -160,9 +164,7 @@ pub(super) fn place_object(map: &Map, demand: &Demand) -> Result<Placed, Placeme
         planner.free_domains.remove(map.domain(host));
         witnesses.push(host);
     }
-    debug_assert!(
-        places.iter().all(|place| map.host_usable(map.groups[place.group.0 as usize].host))
-    );
+    debug_assert!(places.iter().all(|place| map.host_usable(map.inventory.host_of(place.group))));
     debug_assert!(
         witnesses.len() == usize::from(demand.policy.witnesses()),
         "one place per witness"
@@ -172,7 +174,8 @@ pub(super) fn place_object(map: &Map, demand: &Demand) -> Result<Placed, Placeme
 
 /// A host for a witness in one of the domains: the one with the fewest components.
 pub(super) fn place_witness(map: &Map, allowed: impl Fn(&str) -> bool) -> Option<HostId> {
-    map.hosts
+    map.inventory
+        .hosts()
         .iter()
         .filter(|host| map.host_usable(host.id) && allowed(&host.fault_domain))
         .min_by_key(|host| (host.components, host.id))
@@ -190,7 +193,7 @@ pub(super) fn place_component(
     let candidates: Vec<Place> = map
         .places()
         .filter(|place| {
-            let host = map.groups[place.group.0 as usize].host;
+            let host = map.inventory.host_of(place.group);
             allowed(map.domain(host)) && !avoid.contains(place)
         })
         .collect();
@@ -253,7 +256,7 @@ impl<'a> Planner<'a> {
             .map
             .places()
             .filter(|place| {
-                let host = self.map.groups[place.group.0 as usize].host;
+                let host = self.map.inventory.host_of(place.group);
                 domains.contains(&self.map.domain(host))
             })
             .filter(|place| self.room(*place) > 0)
@@ -325,14 +328,20 @@ impl<'a> Planner<'a> {
                 present: self.devices(domains).len().max(1),
             };
         }
-        if self.map.hosts.iter().all(|host| host.components >= self.map.components_per_host) {
+        if self
+            .map
+            .inventory
+            .hosts()
+            .iter()
+            .all(|host| host.components >= self.map.components_per_host)
+        {
             return PlacementRefusal::Components { limit: self.map.components_per_host };
         }
         let free = self
             .map
             .places()
             .filter(|place| {
-                everywhere.contains(&self.map.domain(self.map.groups[place.group.0 as usize].host))
+                everywhere.contains(&self.map.domain(self.map.inventory.host_of(place.group)))
             })
             .map(|place| self.map.free(place))
             .max()

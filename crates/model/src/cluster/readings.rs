@@ -9,7 +9,6 @@ use super::inventory::Inventory;
 use super::objects::Objects;
 use super::status::ComponentRole;
 use super::storage::Storage;
-use super::topology::MAIN_SIDE;
 use crate::disk_group::{GroupCounters, LatencyOf, MemberState};
 use crate::request::Operation;
 use underlay_core::Histogram;
@@ -19,9 +18,8 @@ impl Inventory {
     /// `group.HOST/GROUP.CLASS`, `device.HOST/GROUP/disk0`.
     pub(super) fn take_latencies(&mut self) -> Vec<(String, Operation, Histogram)> {
         let mut all = Vec::new();
-        for index in 0..self.groups.len() {
-            let id = GroupId(index as u32);
-            for (of, operation, histogram) in self.groups[index].engine.take_latencies() {
+        for id in (0..self.groups().len() as u32).map(GroupId) {
+            for (of, operation, histogram) in self.group_mut(id).engine.take_latencies() {
                 let name = match of {
                     LatencyOf::Class(class) => {
                         format!("group.{}.{}", self.group_name(id), class.as_str())
@@ -39,31 +37,26 @@ impl Inventory {
 
     /// A disk group by host and name: `HOST/GROUP`.
     pub(super) fn group_name(&self, group: GroupId) -> String {
-        let group = &self.groups[group.0 as usize];
-        format!("{}/{}", self.hosts[group.host.0 as usize].name, group.name)
+        let group = self.group(group);
+        format!("{}/{}", self.host(group.host).name, group.name)
     }
 
     /// All devices of a disk group, the cache device first.
     pub(super) fn devices_of(&self, group: GroupId) -> impl Iterator<Item = DeviceId> + use<> {
-        let members = self.groups.get(group.0 as usize).map_or(0, |group| group.members.len());
+        let members = self.groups().get(group.0 as usize).map_or(0, |group| group.members.len());
         (0..members as u8).map(move |member| DeviceId { group, member })
     }
 
     /// Whether a device counts as failed.
     pub(super) fn has_failed(&self, device: DeviceId) -> bool {
-        let group = self.groups.get(device.group.0 as usize);
+        let group = self.groups().get(device.group.0 as usize);
         let member = group.and_then(|group| group.members.get(usize::from(device.member)));
         member.is_some_and(|member| member.failed)
     }
 
     /// How a device works: what faults made of it. Whether the cluster has noticed says [`Cluster::has_failed`].
     pub(super) fn device_condition(&self, device: DeviceId) -> Option<MemberState> {
-        self.groups.get(device.group.0 as usize)?.engine.member_state(usize::from(device.member))
-    }
-
-    /// Whether the cluster sees a host among the others: one behind a partition can be reached by its own side at most.
-    pub(super) fn is_reachable(&self, host: HostId) -> bool {
-        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen == Some(MAIN_SIDE))
+        self.groups().get(device.group.0 as usize)?.engine.member_state(usize::from(device.member))
     }
 }
 
@@ -80,18 +73,9 @@ impl Objects {
 }
 
 impl Storage {
-    /// What a disk group has done up to the moment that the cluster has reached.
-    pub(super) fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
-        let index = group.0 as usize;
-        let now = self.clock.now();
-        let counters = self.inventory.groups.get_mut(index)?.engine.counters(now);
-        self.inventory.note_wakeup(index);
-        Some(counters)
-    }
-
     /// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
     pub(super) fn impaired_components(&self) -> usize {
-        let volumes = self.objects.volumes().filter_map(|id| self.volume_status(id));
+        let volumes = self.objects.created_volumes().filter_map(|id| self.volume_status(id));
         let components = volumes.flat_map(|volume| volume.components);
         let impaired = components.filter(|component| {
             component.role == ComponentRole::Current && component.state != ComponentState::Active
@@ -103,7 +87,7 @@ impl Storage {
 impl Cluster {
     /// What a disk group has done up to the moment that the cluster has reached.
     pub fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
-        self.storage.group_counters(group)
+        self.storage.inventory.group_counters(group, self.storage.clock.now())
     }
 
     /// Latencies of disk groups and devices since the last call, those that are not empty, by name and operation:
@@ -156,6 +140,7 @@ impl Cluster {
 
     /// Whether the cluster sees a host among the others: one behind a partition can be reached by its own side at most.
     pub fn is_reachable(&self, host: HostId) -> bool {
-        self.storage.inventory.is_reachable(host)
+        (host.0 as usize) < self.storage.inventory.hosts().len()
+            && self.storage.membership.is_member(host)
     }
 }

@@ -27,12 +27,12 @@ impl Inventory {
     /// The disk groups that deduplicate and compress.
     pub(super) fn reducing_groups(&self) -> Vec<GroupId> {
         let reduces = |id: &GroupId| self.reduces(*id);
-        self.groups.iter().map(|group| group.id).filter(reduces).collect()
+        self.groups().iter().map(|group| group.id).filter(reduces).collect()
     }
 
     /// Whether a disk group deduplicates and compresses.
     pub(super) fn reduces(&self, group: GroupId) -> bool {
-        self.groups
+        self.groups()
             .get(group.0 as usize)
             .is_some_and(|group| group.engine.spec().reduction != Reduction::Off)
     }
@@ -40,7 +40,7 @@ impl Inventory {
     /// What a group destaged since the last call, by component; nothing the first time. What belonged to components that
     /// are gone is left out.
     pub(super) fn take_destaged(&mut self, group: GroupId) -> Vec<Leaving> {
-        let Some(entry) = self.groups.get_mut(group.0 as usize) else { return Vec::new() };
+        let Some(entry) = self.find_group_mut(group) else { return Vec::new() };
         let mut found = Vec::new();
         for (disk, offset, length) in entry.engine.take_destaged() {
             let (mut at, end) = (offset, offset + u64::from(length));
@@ -60,7 +60,7 @@ impl Inventory {
 
     /// Tells a group what deduplication and compression made of the real bytes.
     pub(super) fn set_reduction_observed(&mut self, group: GroupId, observed: Observed) {
-        if let Some(group) = self.groups.get_mut(group.0 as usize) {
+        if let Some(group) = self.find_group_mut(group) {
             group.engine.set_reduction_observed(
                 observed.stored_bytes_per_destaged_byte,
                 observed.unique_share,
@@ -80,7 +80,7 @@ impl Storage {
     /// Which of 64 blocks of a component, from `first` on, have a version in the write buffer: one bit each.
     pub(super) fn buffered(&self, component: ComponentId, first: u64) -> u64 {
         let Some(place) = self.objects.component(component) else { return 0 };
-        let group = &self.inventory.groups[place.group.0 as usize];
+        let group = self.inventory.group(place.group);
         group.engine.buffered(usize::from(place.disk), place.base / BLOCK_BYTES as u64 + first)
     }
 }

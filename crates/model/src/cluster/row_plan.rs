@@ -7,7 +7,6 @@ use super::object::{Layout, Object};
 use super::objects::Objects;
 use super::operation::Failed;
 use super::storage::Storage;
-use super::topology::Condition;
 
 /// Most slots of a set.
 pub(super) const SLOTS_MAX: usize = 6;
@@ -198,7 +197,7 @@ impl Objects {
     ) -> Option<Piece> {
         let object = self.object(volume, layout)?;
         if without.is_empty()
-            && let Some(note) = object.whole_set(range.set, self.shape)
+            && let Some(note) = object.whole_set(range.set, self.shape())
         {
             let piece = note.piece(range);
             debug_assert_eq!(piece, self.find_members(object, range, without));
@@ -215,7 +214,7 @@ impl Objects {
         let in_doubt = object.in_doubt[range.set as usize].contains(range.row);
         for (slot, components) in object.set(range.set).iter().enumerate() {
             for id in components.components() {
-                let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
+                let Some(component) = self.component(id) else { continue };
                 if !component.reachable || without.contains(id) {
                     continue;
                 }
@@ -243,11 +242,11 @@ impl Storage {
         without: &Failed,
     ) -> Option<Piece> {
         let mut piece = self.objects.piece(volume, layout, range, without)?;
-        if self.inventory.any_crashed {
+        if !self.membership.all_have_power() {
             piece.retain(|id| {
                 self.objects.component(id).is_some_and(|component| {
                     let host = self.inventory.host_of(component.group);
-                    self.inventory.hosts[host.0 as usize].condition != Condition::Crashed
+                    self.membership.has_power(host)
                 })
             });
         }

@@ -56,13 +56,13 @@ impl Storage {
         change: impl FnOnce(&mut super::regions::RegionSet) -> bool,
     ) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let Some(component) = self.objects.components[id.0 as usize].as_deref_mut() else { return };
+        let Some(component) = self.objects.component_mut(id) else { return };
         let before = component.occupied_bytes(unit_bytes);
         if !change(&mut component.written) {
             return;
         }
         let after = component.occupied_bytes(unit_bytes);
-        let group = &mut self.inventory.groups[component.group.0 as usize];
+        let group = self.inventory.group_mut(component.group);
         let disk = &mut group.disks[usize::from(component.disk)];
         debug_assert!(before <= disk.used, "a component's space is counted on its device");
         debug_assert!(
@@ -80,7 +80,7 @@ impl Storage {
         }
         let unit_bytes = self.settings.stripe_unit.0;
         let within_reserve = (component.written.count() + 1) * unit_bytes <= component.reserved;
-        let group = &self.inventory.groups[component.group.0 as usize];
+        let group = self.inventory.group(component.group);
         within_reserve || group.disks[usize::from(component.disk)].free() >= unit_bytes
     }
 
@@ -115,10 +115,10 @@ impl Storage {
     /// Whether the used space of each device is the sum over its components.
     pub(super) fn space_is_exact(&self) -> bool {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        self.inventory.groups.iter().all(|group| {
+        self.inventory.groups().iter().all(|group| {
             group.disks.iter().enumerate().all(|(index, disk)| {
                 let here = || {
-                    self.objects.components.iter().flatten().filter(move |component| {
+                    self.objects.components().filter(move |component| {
                         component.group == group.id && usize::from(component.disk) == index
                     })
                 };

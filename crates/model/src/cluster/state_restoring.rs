@@ -6,7 +6,7 @@ use super::cluster::Cluster;
 use super::data_command::Durability;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::{Geometry, SetKind};
-use super::ids::{ComponentId, GroupId, HostId, VolumeId};
+use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::object::{Component, Layout, Object, Slot, Volume};
 use super::objects::Objects;
@@ -15,13 +15,12 @@ use super::regions::RegionSet;
 use super::repair::Reshape;
 use super::spec::ClusterSpec;
 use super::state::{
-    ClusterState, ComponentRecord, HostCondition, LayoutRecord, PolicyRecord, Restart,
-    RestoreProblem, VERSION, VolumeRecord,
+    ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, Restart, RestoreProblem, VERSION,
+    VolumeRecord,
 };
 use super::state_checking;
 use super::storage::Storage;
 use super::timers::Timer;
-use super::topology::Condition;
 use super::volatile::Volatile;
 use super::volume_counters::VolumeCounters;
 use crate::disk_group::MemberState;
@@ -80,61 +79,42 @@ impl Objects {
 
 impl Storage {
     fn restore_hosts(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
-        for record in &state.hosts {
-            let host = self
-                .inventory
-                .hosts
-                .get_mut(record.host as usize)
-                .ok_or_else(|| misfit(format!("there is no host {}", record.host)))?;
-            host.condition = match record.condition {
-                HostCondition::Up => Condition::Up,
-                HostCondition::Frozen => Condition::Frozen,
-                HostCondition::Lost => Condition::Crashed,
-            };
-            host.side = record.side;
-            host.seen = (host.condition == Condition::Up).then_some(record.side);
-            host.gone_since = Some(Nanos::ZERO);
-            self.inventory.next_side = self.inventory.next_side.max(record.side + 1);
-        }
-        self.inventory.look_for_silence();
-        for index in 0..self.inventory.groups.len() {
-            let host = self.inventory.groups[index].host;
-            if self.inventory.hosts[host.0 as usize].condition == Condition::Crashed {
-                self.inventory.groups[index].engine.power_cut(Nanos::ZERO);
-            }
-        }
+        let restored = self.membership.restore(&state.hosts);
+        restored.map_err(|host| misfit(format!("there is no host {host}")))?;
+        self.inventory.power_cut(&self.membership.hosts_with_power(false), Nanos::ZERO);
         if !state.hosts.is_empty() {
             let at = self.settings.repair_delay;
             self.clock.schedule(at, Timer::RepairWitnesses);
         }
         for (group, member) in &state.failed_devices {
+            let (group, member) = (GroupId(*group), *member);
             let found = self
                 .inventory
-                .groups
-                .get_mut(*group as usize)
-                .filter(|found| usize::from(*member) < found.members.len())
-                .ok_or_else(|| misfit(format!("there is no device {member} in group {group}")))?;
-            found.members[usize::from(*member)].failed = true;
-            found.engine.set_member(Nanos::ZERO, usize::from(*member), MemberState::Lost);
+                .find_group_mut(group)
+                .and_then(|found| found.members.get_mut(usize::from(member)))
+                .ok_or_else(|| {
+                    misfit(format!("there is no device {member} in group {}", group.0))
+                })?;
+            found.failed = true;
+            self.inventory.set_member(Nanos::ZERO, DeviceId { group, member }, MemberState::Lost);
         }
         Ok(())
     }
 
     fn restore_components(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
-        self.objects.components.resize_with(state.next_component as usize, || None);
+        self.objects.reserve_numbers(state.next_component, state.next_volume);
         for record in &state.components {
             let component = self.component_from(record)?;
-            let index = component.id.0 as usize;
-            if index >= self.objects.components.len() || self.objects.components[index].is_some() {
+            let occupied = component.occupied_bytes(self.settings.stripe_unit.0 as u32);
+            let (id, base, length) = (component.id, component.base, component.length);
+            let (group, disk) = (component.group, usize::from(component.disk));
+            if !self.objects.restore_component(component) {
                 return Err(misfit(format!("component {} is out of order", record.component)));
             }
-            let occupied = component.occupied_bytes(self.settings.stripe_unit.0 as u32);
-            let group = &mut self.inventory.groups[component.group.0 as usize];
-            let disk = &mut group.disks[usize::from(component.disk)];
-            disk.restore_range(component.base, component.length, component.id);
+            let disk = &mut self.inventory.group_mut(group).disks[disk];
+            disk.restore_range(base, length, id);
             disk.used += occupied;
-            self.inventory.hosts[group.host.0 as usize].components += 1;
-            self.objects.components[index] = Some(Box::new(component));
+            self.inventory.count_on_host(self.inventory.host_of(group));
         }
         Ok(())
     }
@@ -143,7 +123,7 @@ impl Storage {
         let number = record.component;
         let group = self
             .inventory
-            .groups
+            .groups()
             .get(record.group as usize)
             .filter(|group| usize::from(record.disk) < group.disks.len())
             .ok_or_else(|| {
@@ -232,12 +212,10 @@ impl Storage {
         }
         let witnesses: Vec<HostId> = stored.witnesses.iter().map(|host| HostId(*host)).collect();
         for host in &witnesses {
-            let host = self
-                .inventory
-                .hosts
-                .get_mut(host.0 as usize)
-                .ok_or_else(|| misfit(format!("witness host {} is not there", host.0)))?;
-            host.components += 1;
+            if host.0 as usize >= self.inventory.hosts().len() {
+                return Err(misfit(format!("witness host {} is not there", host.0)));
+            }
+            self.inventory.count_on_host(*host);
         }
         let rows = geometry.rows_per_set();
         let in_doubt: Option<Vec<RegionSet>> =
@@ -300,12 +278,8 @@ impl Cluster {
     }
 
     fn restore_volumes(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
-        self.storage.objects.volumes.resize_with(state.next_volume as usize, || None);
         for record in &state.volumes {
             let id = VolumeId(record.volume);
-            if id.0 as usize >= self.storage.objects.volumes.len() {
-                return Err(misfit(format!("volume {} is out of order", record.volume)));
-            }
             let (policy, object) =
                 self.storage.object_from(id, record, &record.present, Layout::Present)?;
             let reshape = match &record.next {
@@ -316,7 +290,7 @@ impl Cluster {
                 object.components().next().and_then(|id| self.storage.objects.component(id));
             let owner = owner
                 .map_or(HostId(0), |component| self.storage.inventory.host_of(component.group));
-            self.storage.objects.volumes[id.0 as usize] = Some(Box::new(Volume {
+            let is_free = self.storage.objects.restore_volume(Volume {
                 id,
                 name: record.name.clone(),
                 capacity: Bytes(record.capacity),
@@ -332,16 +306,12 @@ impl Cluster {
                 losses: u32::from(record.unreported_loss),
                 losses_reported: 0,
                 counters: VolumeCounters::default(),
-            }));
+            });
+            if !is_free {
+                return Err(misfit(format!("volume {} is out of order", record.volume)));
+            }
         }
-        if self
-            .storage
-            .objects
-            .components
-            .iter()
-            .flatten()
-            .any(|component| component.volume.0 == u32::MAX)
-        {
+        if self.storage.objects.components().any(|component| component.volume.0 == u32::MAX) {
             return Err(misfit("a component belongs to no volume".to_string()));
         }
         Ok(())
@@ -371,9 +341,7 @@ impl Cluster {
     /// Components that were not active may have missed anything since, where enough others were; members that were active may
     /// differ in whatever was in flight.
     fn doubt_everything(&mut self, restart: Restart) {
-        let volumes: Vec<VolumeId> =
-            self.storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
-        for volume in volumes {
+        for volume in self.storage.objects.volume_ids() {
             self.repair.abandon_reshape(&mut self.storage, volume);
             let sets =
                 self.storage.objects.object(volume, Layout::Present).map_or(0, |o| o.geometry.sets);

@@ -8,31 +8,13 @@ use super::inventory::Inventory;
 use super::object::{Component, Object, Volume};
 use super::policy::{Checksum, Method, Policy};
 use super::state::{
-    ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, VERSION,
-    VolumeRecord,
+    ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, VERSION, VolumeRecord,
 };
 use super::storage::Storage;
-use super::topology::{Condition, MAIN_SIDE};
 
 impl Inventory {
-    fn host_records(&self) -> Vec<HostRecord> {
-        self.hosts
-            .iter()
-            .filter(|host| host.condition != Condition::Up || host.side != MAIN_SIDE)
-            .map(|host| HostRecord {
-                host: host.id.0,
-                condition: match host.condition {
-                    Condition::Up => HostCondition::Up,
-                    Condition::Frozen => HostCondition::Frozen,
-                    Condition::Crashed => HostCondition::Lost,
-                },
-                side: host.side,
-            })
-            .collect()
-    }
-
     fn failed_devices(&self) -> Vec<(u32, u8)> {
-        self.groups
+        self.groups()
             .iter()
             .flat_map(|group| {
                 let failed = group.members.iter().enumerate().filter(|(_, member)| member.failed);
@@ -51,24 +33,16 @@ impl Storage {
         );
         ClusterState {
             version: VERSION,
-            next_component: self.objects.components.len() as u32,
-            next_volume: self.objects.volumes.len() as u32,
-            hosts: self.inventory.host_records(),
+            next_component: self.objects.next_component().0,
+            next_volume: self.objects.next_volume().0,
+            hosts: self.membership.records(),
             failed_devices: self.inventory.failed_devices(),
             components: self
                 .objects
-                .components
-                .iter()
-                .flatten()
+                .components()
                 .map(|component| self.component_record(component))
                 .collect(),
-            volumes: self
-                .objects
-                .volumes
-                .iter()
-                .flatten()
-                .map(|volume| volume_record(volume))
-                .collect(),
+            volumes: self.objects.volumes().map(volume_record).collect(),
         }
     }
 

@@ -110,7 +110,7 @@ pub struct DeviceStatus {
 impl Inventory {
     /// All capacity devices.
     pub(super) fn devices(&self) -> impl Iterator<Item = DeviceStatus> + '_ {
-        self.groups.iter().flat_map(|group| {
+        self.groups().iter().flat_map(|group| {
             group.disks.iter().enumerate().map(|(index, disk)| DeviceStatus {
                 device: DeviceId { group: group.id, member: index as u8 + 1 },
                 capacity: Bytes(disk.capacity),
@@ -122,18 +122,18 @@ impl Inventory {
 
     /// The host of that name.
     pub(super) fn find_host(&self, name: &str) -> Option<HostId> {
-        self.hosts.iter().find(|host| host.name == name).map(|host| host.id)
+        self.hosts().iter().find(|host| host.name == name).map(|host| host.id)
     }
 
     /// The disk group of that name: `host/group`.
     pub(super) fn find_group(&self, name: &str) -> Option<GroupId> {
-        let mut groups = self.groups.iter().map(|group| group.id);
+        let mut groups = self.groups().iter().map(|group| group.id);
         groups.find(|group| self.group_name(*group) == name)
     }
 
     /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.
     pub(super) fn find_device(&self, name: &str) -> Option<DeviceId> {
-        self.groups.iter().find_map(|group| {
+        self.groups().iter().find_map(|group| {
             (0..group.members.len() as u8)
                 .map(|member| DeviceId { group: group.id, member })
                 .find(|device| self.device_name(*device) == name)
@@ -141,25 +141,25 @@ impl Inventory {
     }
 
     /// All hosts, in order.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.hosts.iter().map(|host| host.id)
+    pub(super) fn host_ids(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.hosts().iter().map(|host| host.id)
     }
 
     /// A host's name.
     pub(super) fn host_name(&self, host: HostId) -> Option<&str> {
-        self.hosts.get(host.0 as usize).map(|host| host.name.as_str())
+        self.hosts().get(host.0 as usize).map(|host| host.name.as_str())
     }
 
     /// All disk groups, with their host and name.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
-        self.groups.iter().map(|group| (group.id, group.host, group.name.as_str()))
+    pub(super) fn named_groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
+        self.groups().iter().map(|group| (group.id, group.host, group.name.as_str()))
     }
 }
 
 impl Objects {
     /// All volumes that a driver created.
-    pub(super) fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
-        self.volumes.iter().flatten().filter(|volume| !volume.is_fill()).map(|volume| volume.id)
+    pub(super) fn created_volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
+        self.volumes().filter(|volume| !volume.is_fill()).map(|volume| volume.id)
     }
 
     /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
@@ -212,9 +212,7 @@ impl Storage {
             witnesses: object.witnesses.clone(),
             components: self
                 .objects
-                .components
-                .iter()
-                .flatten()
+                .components()
                 .filter(|component| component.volume == volume)
                 .map(|component| self.component_status(component))
                 .collect(),
@@ -251,7 +249,7 @@ impl Storage {
 impl Cluster {
     /// All volumes that were created; not what [`Cluster::fill`] made.
     pub fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
-        self.storage.objects.volumes()
+        self.storage.objects.created_volumes()
     }
 
     /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
@@ -290,9 +288,7 @@ impl Cluster {
             bytes_per_second: copied.rate.known(),
             ..ResyncStatus::default()
         };
-        for component in
-            self.storage.objects.components.iter().flatten().filter(|component| component.reachable)
-        {
+        for component in self.storage.objects.components().filter(|component| component.reachable) {
             if component.stale.is_empty() {
                 continue;
             }
@@ -302,25 +298,12 @@ impl Cluster {
                 _ => status.suspended += 1,
             }
         }
-        for reshape in self
-            .storage
-            .objects
-            .volumes
-            .iter()
-            .flatten()
-            .filter_map(|volume| volume.reshape.as_ref())
-        {
+        for reshape in self.storage.objects.volumes().filter_map(|volume| volume.reshape.as_ref()) {
             status.active += 1;
             status.bytes_left[ResyncReason::Policy as usize] +=
                 reshape.pending.count() * unit_bytes;
         }
-        let absent = self
-            .storage
-            .objects
-            .components
-            .iter()
-            .flatten()
-            .filter(|component| !component.reachable);
+        let absent = self.storage.objects.components().filter(|component| !component.reachable);
         let due = absent
             .filter_map(|component| component.repair_at)
             .filter(|at| *at > self.storage.clock.now());
@@ -355,7 +338,7 @@ impl Cluster {
 
     /// All hosts, in order.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.storage.inventory.hosts()
+        self.storage.inventory.host_ids()
     }
 
     /// A host's name.
@@ -365,6 +348,6 @@ impl Cluster {
 
     /// All disk groups, with their host and name.
     pub fn groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
-        self.storage.inventory.groups()
+        self.storage.inventory.named_groups()
     }
 }

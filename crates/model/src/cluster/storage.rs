@@ -1,14 +1,16 @@
-//! What a cluster stores and where: hosts, devices, components and volumes, with the clock and the outgoing events.
+//! What a cluster stores and where: hosts, their membership, devices, components and volumes, with the clock and the outgoing events.
 //!
 //! Requests ([`super::requests::Requests`]) and repair ([`super::repair::Repair`]) work on it and call each other; nothing
 //! here calls them.
 
 use super::clock::Clock;
+use super::ids::HostId;
 use super::inventory::Inventory;
+use super::membership::Membership;
 use super::objects::Objects;
 use super::outbox::Outbox;
 use super::placement::Map;
-use super::spec::{ClusterSettings, NetworkSpec};
+use super::spec::{ClusterSettings, HostSpec, NetworkSpec};
 use rand_pcg::Pcg64;
 use underlay_core::Nanos;
 use underlay_core::RootSeed;
@@ -18,6 +20,7 @@ use underlay_core::RootSeed;
 pub(super) struct Storage {
     pub(super) settings: ClusterSettings,
     pub(super) inventory: Inventory,
+    pub(super) membership: Membership,
     pub(super) objects: Objects,
     pub(super) clock: Clock,
     pub(super) outbox: Outbox,
@@ -30,6 +33,7 @@ impl Storage {
         Storage {
             settings,
             inventory: Inventory::new(network, seed),
+            membership: Membership::new(),
             objects: Objects::new(),
             clock: Clock::new(),
             outbox: Outbox::new(),
@@ -42,7 +46,7 @@ impl Storage {
         if !self.outbox.is_empty() {
             return Some(self.clock.now());
         }
-        let next = self.clock.next_timer().min(self.inventory.wakeups.first().0);
+        let next = self.clock.next_timer().min(self.inventory.first_wakeup().0);
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -52,9 +56,7 @@ impl Storage {
         if !self.outbox.is_empty() {
             return Some(self.clock.now());
         }
-        let timer = self.clock.next_timer();
-        let answers = self.inventory.groups.iter().filter_map(|group| group.engine.next_answer());
-        let next = answers.fold(timer, |next, at| next.min(at.0));
+        let next = self.clock.next_timer().min(self.inventory.next_answer());
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -71,10 +73,17 @@ impl Storage {
         }
     }
 
+    /// Adds a host that was checked, which runs and is a member.
+    pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
+        self.membership.push();
+        self.inventory.push_host(spec)
+    }
+
+    /// What placement looks at.
     pub(super) fn map(&self) -> Map<'_> {
         Map {
-            hosts: &self.inventory.hosts,
-            groups: &self.inventory.groups,
+            inventory: &self.inventory,
+            membership: &self.membership,
             components_per_host: self.settings.components_per_host,
         }
     }

@@ -1,7 +1,6 @@
-//! Hosts, disk groups and devices as the cluster sees them: who answers, what is full.
+//! Hosts, disk groups and devices: what they consist of, what is full, what has failed.
 //!
-//! A host's *condition* and *side* are the truth; what the cluster has *seen* lags behind by the detection time. Messages
-//! follow the truth, decisions follow what was seen.
+//! What is not here: which hosts answer ([`super::membership::Membership`]).
 
 use super::data_command::Durability;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId};
@@ -10,32 +9,12 @@ use crate::profile::DeviceProfile;
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 
-/// The side of the cluster on which hosts are unless partitioned.
-pub(super) const MAIN_SIDE: u32 = 0;
-
-/// What a host is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
-    Up,
-    Frozen,
-    Crashed,
-}
-
 /// One host.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     pub(super) id: HostId,
     pub(super) name: String,
     pub(super) fault_domain: String,
-    pub(super) condition: Condition,
-    /// Hosts on the same side reach each other.
-    pub(super) side: u32,
-    /// The side on which the cluster sees it; none = it is seen as gone.
-    pub(super) seen: Option<u32>,
-    /// Number of its last change: tells the detection of an earlier fault from the present one.
-    pub(super) epoch: u32,
-    /// Since when it is seen as gone.
-    pub(super) gone_since: Option<Nanos>,
     /// Components and witnesses it holds.
     pub(super) components: u32,
     /// When its link is free, by direction.
@@ -52,20 +31,10 @@ impl Host {
             // A host's own domain cannot be confused with a named one.
             fault_domain: fault_domain
                 .map_or_else(|| format!("host:{name}"), |name| format!("domain:{name}")),
-            condition: Condition::Up,
-            side: MAIN_SIDE,
-            seen: Some(MAIN_SIDE),
-            epoch: 0,
-            gone_since: None,
             components: 0,
             send_free: Nanos::ZERO,
             receive_free: Nanos::ZERO,
         }
-    }
-
-    /// Whether a message from that side is answered.
-    pub(super) fn answers(&self, side: Option<u32>) -> bool {
-        self.condition == Condition::Up && side == Some(self.side)
     }
 }
 

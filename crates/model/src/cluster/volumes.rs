@@ -7,6 +7,7 @@ use super::event::ResyncReason;
 use super::geometry::Geometry;
 use super::ids::{HostId, VolumeId};
 use super::iops_limit::IopsLimit;
+use super::membership::MAIN_SIDE;
 use super::object::{Layout, Object, Slot, Volume};
 use super::objects::Objects;
 use super::placement::{Demand, Placed, PlacementRefusal, place_object};
@@ -14,14 +15,13 @@ use super::policy::Policy;
 use super::regions::RegionSet;
 use super::repair::NewComponent;
 use super::storage::Storage;
-use super::topology::MAIN_SIDE;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 
 impl Objects {
     /// The volume of that name.
     pub(super) fn find_volume(&self, name: &str) -> Option<VolumeId> {
-        self.volumes.iter().flatten().find(|volume| volume.name == name).map(|volume| volume.id)
+        self.volumes().find(|volume| volume.name == name).map(|volume| volume.id)
     }
 }
 
@@ -65,7 +65,7 @@ impl Storage {
         let sets = data.div_ceil(limit).max(u64::from(policy.stripe_width));
         // Before any of them is placed: a volume of any size may be asked for.
         let per_host = self.settings.components_per_host;
-        let most = u64::from(per_host).saturating_mul(self.inventory.hosts.len() as u64);
+        let most = u64::from(per_host).saturating_mul(self.inventory.hosts().len() as u64);
         if sets.saturating_mul(u64::from(kind.members())) > most {
             return Err(PlacementRefusal::Components { limit: per_host });
         }
@@ -104,7 +104,7 @@ impl Storage {
             slots.push(Slot { current, replacement: None });
         }
         for host in &placed.witnesses {
-            self.inventory.hosts[host.0 as usize].components += 1;
+            self.inventory.count_on_host(*host);
         }
         let rows = geometry.rows_per_set();
         Object {
@@ -126,10 +126,10 @@ impl Storage {
         policy: Policy,
         placed: &Placed,
     ) -> VolumeId {
-        let id = VolumeId(self.objects.volumes.len() as u32);
+        let id = self.objects.next_volume();
         let object = self.build(id, Layout::Present, geometry, &policy, placed);
         let owner = self.first_host(&object);
-        self.objects.volumes.push(Some(Box::new(Volume {
+        self.objects.add_volume(Volume {
             id,
             name: name.to_string(),
             capacity: Bytes(geometry.capacity_bytes),
@@ -145,7 +145,7 @@ impl Storage {
             losses: 0,
             losses_reported: 0,
             counters: VolumeCounters::default(),
-        })));
+        });
         id
     }
 
@@ -168,7 +168,7 @@ impl Cluster {
         policy: Policy,
     ) -> Result<VolumeId, PlacementRefusal> {
         self.run_until(now);
-        if self.storage.objects.volumes.iter().flatten().any(|volume| volume.name == name) {
+        if self.storage.objects.volumes().any(|volume| volume.name == name) {
             return Err(PlacementRefusal::NameTaken(name.to_string()));
         }
         if capacity.0 == 0 || !capacity.0.is_multiple_of(4096) {
@@ -191,7 +191,7 @@ impl Cluster {
         }
         self.repair.abandon_reshape(&mut self.storage, volume);
         self.requests.fail_operations_of(&mut self.storage, volume);
-        let Some(state) = self.storage.objects.volumes[volume.0 as usize].take() else {
+        let Some(state) = self.storage.objects.take_volume(volume) else {
             return Ok(());
         };
         self.storage.outbox.state_changed();
@@ -199,7 +199,7 @@ impl Cluster {
             self.storage.remove_component(id);
         }
         for host in &state.object.witnesses {
-            self.storage.inventory.hosts[host.0 as usize].components -= 1;
+            self.storage.inventory.discount_on_host(*host);
         }
         Ok(())
     }

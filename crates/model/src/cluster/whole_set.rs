@@ -8,7 +8,6 @@ use super::data_command::{Content, Piece, PieceMember};
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
-use super::objects::Objects;
 use super::requests::Target;
 use super::row_plan::SLOTS_MAX;
 use super::storage::Storage;
@@ -47,9 +46,9 @@ impl SetNote {
     }
 
     /// The disk groups of the members.
-    pub(super) fn groups(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = GroupId> {
         let targets = &self.targets[..self.piece.members().len()];
-        targets.iter().map(|target| target.group.0 as usize)
+        targets.iter().map(|target| target.group)
     }
 }
 
@@ -61,18 +60,11 @@ impl Object {
     }
 }
 
-impl Objects {
-    /// A component came, went, fell behind or caught up, or a row came into doubt or out of it: what was noted of sets may be wrong.
-    pub(super) fn shape_changed(&mut self) {
-        self.shape += 1;
-    }
-}
-
 impl Storage {
     /// Looks at the sets of a volume's present layout again, if the cluster's shape has changed since.
     #[inline]
     pub(super) fn note_sets(&mut self, volume: VolumeId) {
-        let shape = self.objects.shape;
+        let shape = self.objects.shape();
         let is_noted = self
             .objects
             .volume(volume)
@@ -103,7 +95,7 @@ impl Storage {
             base: 0,
         };
         let targets = [nowhere; SLOTS_MAX];
-        let mut note = SetNote { shape: self.objects.shape, is_whole: true, piece, targets };
+        let mut note = SetNote { shape: self.objects.shape(), is_whole: true, piece, targets };
         if !object.in_doubt[set as usize].is_empty() {
             return SetNote { is_whole: false, ..note };
         }

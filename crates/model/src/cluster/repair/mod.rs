@@ -1,13 +1,13 @@
 //! Repair: brings volumes back to what their policies promise after changes of the cluster.
 //!
-//! In reading order: who is reachable and what follows ([`membership`]), lost power ([`power_loss`]), components made and
+//! In reading order: what follows from membership ([`reachability`]), lost power ([`power_loss`]), components made and
 //! replaced ([`replacement`]), copies ([`resync`], [`resync_search`], [`resync_rate`]), policy changes ([`reshape`]) and moves
 //! between devices ([`rebalance`]). A copy in progress is recorded at its component; here is only what concerns all of them.
 //!
 //! What is not here: how a slice is read and written. That is a part of [`super::requests::Requests`], which calls back when
 //! a phase of it has ended.
 
-mod membership;
+mod reachability;
 
 mod power_loss;
 

@@ -19,11 +19,11 @@ use crate::cluster::data_command::{Content, DataCommand, Piece, PieceMember};
 use crate::cluster::event::Notice;
 use crate::cluster::geometry::{Geometry, Role, SetKind};
 use crate::cluster::ids::{ComponentId, HostId, VolumeId};
+use crate::cluster::membership::Condition;
 use crate::cluster::object::{Component, Layout};
 use crate::cluster::objects::Objects;
 use crate::cluster::requests::Requests;
 use crate::cluster::storage::Storage;
-use crate::cluster::topology::Condition;
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::Bytes;
@@ -41,8 +41,7 @@ impl Storage {
         self.objects.component(id).is_some_and(|component| {
             component.reachable
                 && component.is_current(row)
-                && self.inventory.hosts[self.inventory.host_of(component.group).0 as usize]
-                    .condition
+                && self.membership.condition(self.inventory.host_of(component.group))
                     == Condition::Up
         })
     }
@@ -70,7 +69,7 @@ impl Storage {
         let holds = |id: ComponentId| {
             self.objects.component(id).is_some_and(|other| {
                 let host = self.inventory.host_of(other.group);
-                let powered = self.inventory.hosts[host.0 as usize].condition != Condition::Crashed;
+                let powered = self.membership.has_power(host);
                 let flushed = other.volatile.as_ref().is_none_or(|rows| !rows.contains(row));
                 let counts = is_mirror || other.reachable && powered || crashed.contains(&id);
                 other.is_current(row) && (powered || flushed) && counts
@@ -291,24 +290,13 @@ impl Repair {
 impl Cluster {
     /// Hosts lost power at the same moment.
     pub(in crate::cluster) fn crash(&mut self, hosts: &[HostId]) {
-        for host in hosts {
-            self.storage.inventory.hosts[host.0 as usize].condition = Condition::Crashed;
-        }
-        self.storage.inventory.look_for_silence();
-        let now = self.storage.clock.now();
-        for index in 0..self.storage.inventory.groups.len() {
-            if hosts.contains(&self.storage.inventory.groups[index].host) {
-                self.storage.inventory.groups[index].engine.power_cut(now);
-                self.storage.inventory.note_wakeup(index);
-            }
-        }
+        self.storage.membership.lose_power(hosts);
+        self.storage.inventory.power_cut(hosts, self.storage.clock.now());
         self.requests.lose_power(hosts);
         let touched: Vec<(ComponentId, VolumeId)> = self
             .storage
             .objects
-            .components
-            .iter()
-            .flatten()
+            .components()
             .filter(|component| hosts.contains(&self.storage.inventory.host_of(component.group)))
             .map(|component| (component.id, component.volume))
             .collect();

@@ -10,12 +10,12 @@ use crate::cluster::Cluster;
 use crate::cluster::event::ResyncReason;
 use crate::cluster::ids::{ComponentId, VolumeId};
 use crate::cluster::inventory::Inventory;
+use crate::cluster::membership::MAIN_SIDE;
 use crate::cluster::object::{Component, Layout};
 use crate::cluster::placement::Place;
 use crate::cluster::requests::Requests;
 use crate::cluster::storage::Storage;
 use crate::cluster::timers::Timer;
-use crate::cluster::topology::MAIN_SIDE;
 
 /// What rebalancing is doing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,11 +25,18 @@ pub(in crate::cluster) struct Balance {
 }
 
 impl Inventory {
+    fn fullness(&self, place: Place) -> u64 {
+        self.group(place.group).disks[usize::from(place.disk)].fullness()
+    }
+}
+
+impl Storage {
     /// All working devices on hosts that are seen.
     pub(in crate::cluster) fn usable_places(&self) -> Vec<Place> {
-        self.groups
+        self.inventory
+            .groups()
             .iter()
-            .filter(|group| self.hosts[group.host.0 as usize].seen == Some(MAIN_SIDE))
+            .filter(|group| self.membership.is_member(group.host))
             .flat_map(|group| {
                 (0..group.disks.len() as u8)
                     .filter(|disk| group.works(*disk))
@@ -38,12 +45,6 @@ impl Inventory {
             .collect()
     }
 
-    fn fullness(&self, place: Place) -> u64 {
-        self.groups[place.group.0 as usize].disks[usize::from(place.disk)].fullness()
-    }
-}
-
-impl Storage {
     fn better_place(
         &self,
         id: ComponentId,
@@ -63,9 +64,9 @@ impl Storage {
         let taken = self.domains_of_others(volume, Some(slot));
         let limit = self.inventory.fullness(source);
         places.iter().copied().find(|place| {
-            let group = &self.inventory.groups[place.group.0 as usize];
+            let group = self.inventory.group(place.group);
             let disk = &group.disks[usize::from(place.disk)];
-            let host = &self.inventory.hosts[group.host.0 as usize];
+            let host = self.inventory.host(group.host);
             let after = (u128::from(disk.used + bytes) * 10_000 / u128::from(disk.capacity)) as u64;
             let mate = |id: ComponentId| {
                 self.objects.component(id).is_some_and(|mate| {
@@ -89,13 +90,13 @@ impl Repair {
         storage: &mut Storage,
         requests: &mut Requests,
     ) {
-        let moving = storage.objects.components.iter().flatten().any(|component| {
+        let moving = storage.objects.components().any(|component| {
             component.reason == ResyncReason::Rebalance && !component.stale.is_empty()
         });
         if moving {
             return;
         }
-        let mut places = storage.inventory.usable_places();
+        let mut places = storage.usable_places();
         places.sort_by_key(|place| (storage.inventory.fullness(*place), *place));
         let (Some(emptiest), Some(fullest)) = (places.first(), places.last()) else { return };
         let (least, most) =
@@ -130,9 +131,7 @@ impl Repair {
         let unit_bytes = storage.settings.stripe_unit.0 as u32;
         let mut here: Vec<(u64, ComponentId)> = storage
             .objects
-            .components
-            .iter()
-            .flatten()
+            .components()
             .filter(|component| component.group == source.group && component.disk == source.disk)
             .filter(|component| component.layout == Layout::Present && component.reachable)
             .filter(|component| component.stale.is_empty() && component.written.count() > 0)
@@ -168,9 +167,7 @@ impl Cluster {
         let wanted: Vec<VolumeId> = self
             .storage
             .objects
-            .volumes
-            .iter()
-            .flatten()
+            .volumes()
             .filter(|volume| volume.wanted.is_some() && volume.reshape.is_none())
             .map(|volume| volume.id)
             .collect();

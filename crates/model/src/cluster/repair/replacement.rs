@@ -47,7 +47,7 @@ pub(in crate::cluster) struct NewComponent {
 
 impl Inventory {
     fn domain_of(&self, host: HostId) -> String {
-        self.hosts[host.0 as usize].fault_domain.clone()
+        self.host(host).fault_domain.clone()
     }
 }
 
@@ -72,17 +72,16 @@ impl Storage {
     /// Makes an empty component.
     pub(in crate::cluster) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
         self.outbox.state_changed();
-        self.objects.shape_changed();
-        let id = ComponentId(self.objects.components.len() as u32);
+        let id = self.objects.next_component();
         let rows = new.length / self.settings.stripe_unit.0;
-        let group = &mut self.inventory.groups[new.place.group.0 as usize];
+        let group = self.inventory.group_mut(new.place.group);
         let durability = group.durability;
         let disk = &mut group.disks[usize::from(new.place.disk)];
         let base = disk.take_range(new.length, id);
         disk.used += new.reserved;
-        self.inventory.hosts[group.host.0 as usize].components += 1;
+        self.inventory.count_on_host(self.inventory.host_of(new.place.group));
         let volatile = (durability == Durability::OnFlush).then(|| Volatile::new(rows));
-        self.objects.components.push(Some(Box::new(Component {
+        self.objects.add_component(Component {
             id,
             volume: new.volume,
             layout: new.layout,
@@ -103,7 +102,7 @@ impl Storage {
             copy: None,
             absence: 0,
             repair_at: None,
-        })));
+        });
         self.outbox.command(DataCommand::Create {
             component: id,
             length_bytes: new.length,
@@ -119,20 +118,15 @@ impl Storage {
     /// Removes a component and gives its space back.
     pub(in crate::cluster) fn remove_component(&mut self, id: ComponentId) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let Some(component) = self.objects.components[id.0 as usize].take() else { return };
+        let Some(component) = self.objects.take_component(id) else { return };
         self.outbox.state_changed();
-        self.objects.shape_changed();
-        let group = &mut self.inventory.groups[component.group.0 as usize];
+        let group = self.inventory.group_mut(component.group);
         group.filling.retain(|filled| *filled != id);
         let disk = &mut group.disks[usize::from(component.disk)];
         debug_assert!(component.occupied_bytes(unit_bytes) <= disk.used, "its space is counted");
         disk.used -= component.occupied_bytes(unit_bytes);
         disk.return_range(id);
-        debug_assert!(
-            self.inventory.hosts[group.host.0 as usize].components > 0,
-            "its host counts it"
-        );
-        self.inventory.hosts[group.host.0 as usize].components -= 1;
+        self.inventory.discount_on_host(self.inventory.host_of(component.group));
         self.outbox.command(DataCommand::Remove { component: id });
     }
 
@@ -147,7 +141,7 @@ impl Storage {
         let taken = self.domains_of_others(volume, Some(slot));
         let mut avoid = Vec::new();
         let mut prefer_not = Vec::new();
-        for component in self.objects.components.iter().flatten() {
+        for component in self.objects.components() {
             if component.volume == volume && component.slot == slot {
                 let place = Place { group: component.group, disk: component.disk };
                 if component.set == set { avoid.push(place) } else { prefer_not.push(place) }
@@ -349,15 +343,8 @@ impl Repair {
     /// Moves witnesses off hosts that have been gone for the repair delay.
     pub(in crate::cluster) fn repair_witnesses(&mut self, storage: &mut Storage) {
         let (now, delay) = (storage.clock.now(), storage.settings.repair_delay);
-        let gone: BTreeSet<HostId> = storage
-            .inventory
-            .hosts
-            .iter()
-            .filter(|host| host.gone_since.is_some_and(|since| since + delay <= now))
-            .map(|host| host.id)
-            .collect();
-        let volumes: Vec<VolumeId> =
-            storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
+        let gone = storage.membership.gone_for(delay, now);
+        let volumes: Vec<VolumeId> = storage.objects.volume_ids();
         for volume in volumes {
             self.move_witnesses(storage, volume, &gone);
         }
@@ -379,8 +366,8 @@ impl Repair {
             match target {
                 Some(target) => {
                     storage.outbox.state_changed();
-                    storage.inventory.hosts[host.0 as usize].components -= 1;
-                    storage.inventory.hosts[target.0 as usize].components += 1;
+                    storage.inventory.discount_on_host(host);
+                    storage.inventory.count_on_host(target);
                     if let Some(object) = storage.objects.object_mut(volume, Layout::Present) {
                         object.witnesses[index] = target;
                     }

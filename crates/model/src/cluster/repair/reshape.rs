@@ -293,7 +293,7 @@ impl Repair {
             storage.remove_component(id);
         }
         for host in &old.witnesses {
-            storage.inventory.hosts[host.0 as usize].components -= 1;
+            storage.inventory.discount_on_host(*host);
         }
         let ids: Vec<ComponentId> = storage
             .objects
@@ -320,7 +320,7 @@ impl Repair {
             storage.remove_component(id);
         }
         for host in &reshape.object.witnesses {
-            storage.inventory.hosts[host.0 as usize].components -= 1;
+            storage.inventory.discount_on_host(*host);
         }
         storage.outbox.notice(
             storage.clock.now(),

@@ -115,10 +115,10 @@ impl Repair {
                 Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
         }
         debug_assert!(
-            !storage.inventory.groups[group.0 as usize].filling.contains(&id),
+            !storage.inventory.group(group).filling.contains(&id),
             "a component is filled once"
         );
-        storage.inventory.groups[group.0 as usize].filling.push_back(id);
+        storage.inventory.group_mut(group).filling.push_back(id);
         storage.outbox.notice(storage.clock.now(), Notice::ResyncStarted { volume, reason, bytes });
         storage.announce(id);
         self.pump(storage, requests, group);
@@ -132,7 +132,7 @@ impl Repair {
     ) {
         self.resync.retry_scheduled = false;
         let ids: Vec<ComponentId> =
-            storage.objects.components.iter().flatten().map(|component| component.id).collect();
+            storage.objects.components().map(|component| component.id).collect();
         for id in ids {
             let Some(component) = storage.objects.component_mut(id) else { continue };
             if let Some(copy) = &mut component.copy
@@ -141,12 +141,12 @@ impl Repair {
                 copy.blocked = false;
                 let group = component.group;
                 // Announced when a slice begins: most looks change nothing.
-                storage.inventory.groups[group.0 as usize].filling.push_back(id);
+                storage.inventory.group_mut(group).filling.push_back(id);
             }
             self.ensure_copy(storage, requests, id);
             self.repair_if_overdue(storage, requests, id);
         }
-        for index in 0..storage.inventory.groups.len() {
+        for index in 0..storage.inventory.groups().len() {
             self.pump(storage, requests, GroupId(index as u32));
         }
     }
@@ -158,12 +158,10 @@ impl Repair {
         requests: &mut Requests,
         group: GroupId,
     ) {
-        let index = group.0 as usize;
-        while storage.inventory.groups[index].resync_in_flight < storage.settings.resync_window {
+        while storage.inventory.group(group).resync_in_flight < storage.settings.resync_window {
             let mut position = 0;
             let begun = loop {
-                let Some(id) = storage.inventory.groups[index].filling.get(position).copied()
-                else {
+                let Some(id) = storage.inventory.group(group).filling.get(position).copied() else {
                     break false;
                 };
                 match storage.next_slice(id) {
@@ -174,7 +172,7 @@ impl Repair {
                     }
                     Next::Waiting => position += 1,
                     Next::Blocked => {
-                        storage.inventory.groups[index].filling.retain(|filled| *filled != id);
+                        storage.inventory.group_mut(group).filling.retain(|filled| *filled != id);
                         if let Some(component) = storage.objects.component_mut(id)
                             && let Some(copy) = &mut component.copy
                         {
@@ -183,7 +181,7 @@ impl Repair {
                         storage.announce(id);
                     }
                     Next::Complete => {
-                        storage.inventory.groups[index].filling.retain(|filled| *filled != id);
+                        storage.inventory.group_mut(group).filling.retain(|filled| *filled != id);
                         if let Some(component) = storage.objects.component_mut(id) {
                             component.copy = None;
                         }
@@ -209,7 +207,7 @@ impl Repair {
         let Some(copy) = &component.copy else { return };
         let (epoch, volume) = (copy.epoch, component.volume);
         let purpose = Purpose::Resync { component: id, group, epoch };
-        storage.inventory.groups[group.0 as usize].resync_in_flight += 1;
+        storage.inventory.group_mut(group).resync_in_flight += 1;
         self.resync.rate.begin(storage.clock.now());
         let part = requests.begin_copy(purpose, volume, range);
         let client = storage.inventory.host_of(group);
@@ -249,11 +247,8 @@ impl Repair {
             return requests.issue_from(storage, self, key, client, Nanos::ZERO, &wants);
         }
         requests.end_copy(key);
-        debug_assert!(
-            storage.inventory.groups[group.0 as usize].resync_in_flight > 0,
-            "a slice ends once"
-        );
-        storage.inventory.groups[group.0 as usize].resync_in_flight -= 1;
+        debug_assert!(storage.inventory.group(group).resync_in_flight > 0, "a slice ends once");
+        storage.inventory.group_mut(group).resync_in_flight -= 1;
         if known {
             self.commit_slice(storage, id, &part.range);
         }

@@ -6,7 +6,7 @@ use super::Requests;
 use crate::cluster::Cluster;
 use crate::cluster::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
 use crate::cluster::geometry::Rows;
-use crate::cluster::ids::VolumeId;
+use crate::cluster::ids::{GroupId, VolumeId};
 use crate::cluster::iops_limit::normalised;
 use crate::cluster::object::{Layout, Slot};
 use crate::cluster::objects::Objects;
@@ -33,28 +33,18 @@ impl Objects {
 impl Storage {
     /// The longest back-off that the disk groups of a set ask for.
     fn ingress_delay(&mut self, volume: VolumeId, set: u32) -> Nanos {
-        let Some(volume) = self.objects.volumes.get(volume.0 as usize).and_then(Option::as_deref)
-        else {
-            return Nanos::ZERO;
-        };
+        let Some(volume) = self.objects.volume(volume) else { return Nanos::ZERO };
+        let now = self.clock.now();
         let mut delay = Nanos::ZERO;
-        let mut ask = |index: usize| {
-            let engine = &mut self.inventory.groups[index].engine;
-            // The usual case, in which the group need not be brought up to date.
-            if self.inventory.wakeups.at(index) > self.clock.now().0 && engine.is_uncongested() {
-                return;
-            }
-            delay = delay.max(engine.ingress_delay(self.clock.now()));
-            self.inventory.wakeups.set(index, engine.wakeup().0);
-        };
-        if let Some(note) = volume.object.whole_set(set, self.objects.shape) {
+        let mut ask = |group: GroupId| delay = delay.max(self.inventory.ingress_delay(group, now));
+        if let Some(note) = volume.object.whole_set(set, self.objects.shape()) {
             note.groups().for_each(ask);
             return delay;
         }
         for id in volume.object.set(set).iter().flat_map(Slot::components) {
-            let component = self.objects.components[id.0 as usize].as_deref();
+            let component = self.objects.component(id);
             if let Some(component) = component.filter(|component| component.reachable) {
-                ask(component.group.0 as usize);
+                ask(component.group);
             }
         }
         delay
@@ -296,9 +286,7 @@ impl Cluster {
         head_start: Nanos,
     ) {
         self.run_until(now);
-        let state = self.storage.objects.volumes[volume.0 as usize]
-            .as_deref_mut()
-            .expect("the volume exists");
+        let state = self.storage.objects.volume_mut(volume).expect("the volume exists");
         let end = request.offset_bytes + u64::from(request.length_bytes);
         assert!(end <= state.capacity.0, "request beyond the end of volume {}", volume.0);
         assert!(

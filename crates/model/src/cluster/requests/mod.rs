@@ -92,8 +92,7 @@ impl Requests {
         let Some(entry) = self.subs.get_mut(sub) else { return };
         entry.state = SubState::InGroup;
         let io = entry.group_io(GroupRequestId(sub.to_u64()));
-        let (index, head_start) = (entry.group.0 as usize, entry.head_start);
-        storage.inventory.groups[index].engine.submit_early(storage.clock.now(), io, head_start);
-        storage.inventory.note_wakeup(index);
+        let (group, head_start) = (entry.group, entry.head_start);
+        storage.inventory.submit(group, storage.clock.now(), io, head_start);
     }
 }

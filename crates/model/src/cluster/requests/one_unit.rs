@@ -74,7 +74,7 @@ impl Objects {
     #[inline]
     fn note_of(&self, part: &Aim) -> Option<&SetNote> {
         let object = self.object(part.volume, Layout::Present)?;
-        object.whole_set(part.range.set, self.shape)
+        object.whole_set(part.range.set, self.shape())
     }
 }
 
@@ -191,7 +191,8 @@ impl Requests {
         buffer_offset: u32,
     ) -> bool {
         let has_failed = self.parts.get(key).is_none_or(|entry| !entry.failed.is_empty());
-        if has_failed || storage.inventory.any_crashed || part.operation != Operation::Write {
+        if has_failed || !storage.membership.all_have_power() || part.operation != Operation::Write
+        {
             return false;
         }
         let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };

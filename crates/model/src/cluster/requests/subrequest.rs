@@ -64,13 +64,7 @@ impl Requests {
         let Target { component, group, host, disk, base } = *target;
         let Sender { client, lead, head_start } = sender;
         let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
-        let arrival = storage.inventory.network.travel(
-            &mut storage.inventory.hosts,
-            client,
-            host,
-            sent,
-            storage.clock.now() + lead,
-        );
+        let arrival = storage.inventory.travel(client, host, sent, storage.clock.now() + lead);
         let mut sub = Subrequest {
             part,
             component,
@@ -86,8 +80,7 @@ impl Requests {
             head_start,
             early: Nanos::ZERO,
         };
-        let arrival =
-            arrival - sub.use_head_start(storage.inventory.network.latency_between(client, host));
+        let arrival = arrival - sub.use_head_start(storage.inventory.latency_between(client, host));
         debug_assert!(arrival >= storage.clock.now(), "an I/O arrives after it was sent");
         let sub = self.subs.insert(sub);
         if arrival > storage.clock.now() {
@@ -121,7 +114,7 @@ impl Requests {
             sub.state = SubState::ParkedAnswer(done.outcome);
             return;
         }
-        let hops = storage.inventory.network.latency_between(sub.host, sub.client);
+        let hops = storage.inventory.latency_between(sub.host, sub.client);
         sub.be_early(done.early);
         self.send_answer(storage, repair, key, done.outcome, done.service + hops + hops);
     }
@@ -139,15 +132,8 @@ impl Requests {
         let Some(sub) = self.subs.get_mut(key) else { return };
         let payload = if sub.operation == Operation::Read { sub.length } else { 0 };
         let (from, to) = (sub.host, sub.client);
-        let arrival = storage.inventory.network.travel(
-            &mut storage.inventory.hosts,
-            from,
-            to,
-            payload,
-            storage.clock.now(),
-        );
-        let arrival =
-            arrival - sub.use_head_start(storage.inventory.network.latency_between(from, to));
+        let arrival = storage.inventory.travel(from, to, payload, storage.clock.now());
+        let arrival = arrival - sub.use_head_start(storage.inventory.latency_between(from, to));
         let (part, component, early) = (sub.part, sub.component, sub.early);
         if outcome == GroupOutcome::Ok && arrival > storage.clock.now() {
             self.subs.discard(key);
@@ -274,7 +260,7 @@ impl Requests {
             return;
         };
         let limit = storage.settings.device_read_errors;
-        let group = &mut storage.inventory.groups[sub.group.0 as usize];
+        let group = storage.inventory.group_mut(sub.group);
         let Some(member) = group.members.get_mut(device) else { return };
         member.read_errors += 1;
         let fatal = sub.operation != Operation::Read
@@ -320,21 +306,20 @@ impl Requests {
     /// Whether the host of an I/O answers its client: the client is on the side that serves the object.
     #[inline]
     fn is_answered(&self, storage: &Storage, key: Key) -> bool {
-        !storage.inventory.any_silent || self.host_answers(storage, key)
+        storage.membership.all_answer() || self.host_answers(storage, key)
     }
 
     fn host_answers(&self, storage: &Storage, key: Key) -> bool {
         let Some(sub) = self.subs.get(key) else { return false };
-        let host = &storage.inventory.hosts[sub.host.0 as usize];
         // An I/O on a component that was removed meanwhile is waited for by nobody but its part.
         let side = match storage.objects.component(sub.component) {
             Some(component) => storage
                 .objects
                 .object(component.volume, component.layout)
                 .and_then(|object| object.side),
-            None => Some(host.side),
+            None => Some(storage.membership.side(sub.host)),
         };
-        host.answers(side)
+        storage.membership.answers(sub.host, side)
     }
 
     /// Hosts may answer again: what waited for them goes on.

@@ -1,4 +1,4 @@
-//! Membership: which hosts are reachable, which side has the majority, and what follows.
+//! What follows from membership: which side has the majority, which components can be reached, which I/Os fail.
 //!
 //! Runs after each change of what the cluster has detected. For each volume it finds the side with more than half of the
 //! votes and the reachable components on it. Then I/Os to other components fail, returned components are resynchronised,
@@ -6,7 +6,7 @@
 
 use super::Repair;
 use crate::cluster::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
-use crate::cluster::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use crate::cluster::ids::{ComponentId, DeviceId, VolumeId};
 use crate::cluster::inventory::Inventory;
 use crate::cluster::object::{Component, Layout, Slot};
 use crate::cluster::objects::Objects;
@@ -14,14 +14,13 @@ use crate::cluster::operation::{FailedHow, SubState};
 use crate::cluster::requests::Requests;
 use crate::cluster::storage::Storage;
 use crate::cluster::timers::Timer;
-use crate::cluster::topology::Condition;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
 impl Inventory {
     /// What a component is.
     pub(in crate::cluster) fn state_of(&self, component: &Component) -> ComponentState {
-        let works = self.groups[component.group.0 as usize].works(component.disk);
+        let works = self.group(component.group).works(component.disk);
         match (component.reachable, &component.copy) {
             (false, _) if works => ComponentState::Absent,
             (false, _) => ComponentState::Degraded,
@@ -66,8 +65,7 @@ impl Storage {
     /// Finds the side with the majority, and who can be reached on it.
     fn update_object(&mut self, volume: VolumeId, layout: Layout) {
         let Some(object) = self.objects.object(volume, layout) else { return };
-        let sides: BTreeSet<u32> =
-            self.inventory.hosts.iter().filter_map(|host| host.seen).collect();
+        let sides = self.membership.seen_sides();
         let all = object.votes();
         let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
         let ids: Vec<ComponentId> = object.components().collect();
@@ -84,8 +82,8 @@ impl Storage {
     fn side_of(&self, slot: &Slot) -> Option<u32> {
         slot.components().find_map(|id| {
             let component = self.objects.component(id)?;
-            let group = &self.inventory.groups[component.group.0 as usize];
-            let seen = self.inventory.hosts[group.host.0 as usize].seen;
+            let group = self.inventory.group(component.group);
+            let seen = self.membership.seen(group.host);
             seen.filter(|_| group.works(component.disk))
         })
     }
@@ -96,7 +94,7 @@ impl Storage {
         let witnesses = object
             .witnesses
             .iter()
-            .filter(|host| self.inventory.hosts[host.0 as usize].seen == Some(side))
+            .filter(|host| self.membership.seen(**host) == Some(side))
             .count();
         let votes = slots as u64 + witnesses as u64 * u64::from(object.geometry.sets);
         debug_assert!(votes <= object.votes(), "{votes} votes on side {side} are more than all");
@@ -105,11 +103,10 @@ impl Storage {
 
     fn update_component(&mut self, id: ComponentId, side: Option<u32>) {
         let Some(component) = self.objects.component(id) else { return };
-        let group = &self.inventory.groups[component.group.0 as usize];
+        let group = self.inventory.group(component.group);
         let works = group.works(component.disk);
-        let reachable =
-            side.is_some() && self.inventory.hosts[group.host.0 as usize].seen == side && works;
-        let (was, group) = (component.reachable, component.group.0 as usize);
+        let reachable = side.is_some() && self.membership.seen(group.host) == side && works;
+        let (was, group) = (component.reachable, component.group);
         let now = self.clock.now();
         let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
         let Some(component) = self.objects.component_mut(id) else { return };
@@ -133,7 +130,7 @@ impl Storage {
                 let absence = component.absence;
                 self.clock.schedule(due, Timer::Repair { component: id, absence });
             }
-            self.inventory.groups[group].filling.retain(|filled| *filled != id);
+            self.inventory.group_mut(group).filling.retain(|filled| *filled != id);
         }
         self.announce(id);
     }
@@ -171,8 +168,7 @@ impl Storage {
     fn choose_owner(&mut self, volume: VolumeId) {
         let Some(state) = self.objects.volume(volume) else { return };
         let side = state.object.side;
-        let owner = &self.inventory.hosts[state.owner.0 as usize];
-        if side.is_none() || owner.seen == side {
+        if side.is_none() || self.membership.seen(state.owner) == side {
             return;
         }
         let owner = state
@@ -234,28 +230,15 @@ impl Repair {
         requests: &mut Requests,
         epoch: u32,
     ) {
-        let mut changed = false;
-        for index in 0..storage.inventory.hosts.len() {
-            let host = &mut storage.inventory.hosts[index];
-            if host.epoch != epoch {
-                continue;
-            }
-            let seen = (host.condition == Condition::Up).then_some(host.side);
-            if host.seen != seen {
-                host.seen = seen;
-                host.gone_since = Some(storage.clock.now());
-                changed = true;
-                let notice = Notice::Host {
-                    host: HostId(index as u32),
-                    reachability: Reachability::Unreachable,
-                };
-                storage.outbox.notice(storage.clock.now(), notice);
-            }
+        let now = storage.clock.now();
+        let changed = storage.membership.detect(epoch, now);
+        for host in &changed {
+            let notice = Notice::Host { host: *host, reachability: Reachability::Unreachable };
+            storage.outbox.notice(now, notice);
         }
-        if changed {
+        if !changed.is_empty() {
             storage.outbox.state_changed();
-            let at = storage.clock.now() + storage.settings.repair_delay;
-            storage.clock.schedule(at, Timer::RepairWitnesses);
+            storage.clock.schedule(now + storage.settings.repair_delay, Timer::RepairWitnesses);
             self.membership_changed(storage, requests);
         }
     }
@@ -268,8 +251,7 @@ impl Repair {
         device: DeviceId,
         epoch: u32,
     ) {
-        let member =
-            &storage.inventory.groups[device.group.0 as usize].members[usize::from(device.member)];
+        let member = &storage.inventory.group(device.group).members[usize::from(device.member)];
         if member.epoch == epoch && !member.failed {
             self.device_failed(storage, requests, device);
         }
@@ -282,7 +264,7 @@ impl Repair {
         requests: &mut Requests,
         device: DeviceId,
     ) {
-        let group = &mut storage.inventory.groups[device.group.0 as usize];
+        let group = storage.inventory.group_mut(device.group);
         group.members[usize::from(device.member)].failed = true;
         storage.outbox.state_changed();
         storage.outbox.notice(storage.clock.now(), Notice::DeviceFailed { device });
@@ -295,8 +277,7 @@ impl Repair {
         storage: &mut Storage,
         requests: &mut Requests,
     ) {
-        let volumes: Vec<VolumeId> =
-            storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
+        let volumes: Vec<VolumeId> = storage.objects.volume_ids();
         for volume in &volumes {
             storage.update_object(*volume, Layout::Present);
             storage.update_object(*volume, Layout::Next);
@@ -318,12 +299,8 @@ impl Repair {
     }
 
     fn fail_unreachable_subs(&mut self, storage: &mut Storage, requests: &mut Requests) {
-        let lost: Vec<bool> = storage
-            .objects
-            .components
-            .iter()
-            .map(|component| component.as_ref().is_some_and(|component| !component.reachable))
-            .collect();
+        let unreachable = storage.objects.components().filter(|component| !component.reachable);
+        let lost: BTreeSet<ComponentId> = unreachable.map(|component| component.id).collect();
         requests.fail_subs(
             storage,
             self,
@@ -331,7 +308,7 @@ impl Repair {
                 SubState::Vanished => FailedHow::Crashed,
                 _ => FailedHow::Gone,
             },
-            |sub| lost.get(sub.component.0 as usize).copied().unwrap_or(false),
+            |sub| lost.contains(&sub.component),
         );
     }
 
