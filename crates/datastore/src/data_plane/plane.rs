@@ -168,6 +168,8 @@ impl<M: StoreMaker> DataPlane<M> {
 
     /// Adds a component that exists already: after a restart.
     pub fn attach(&mut self, component: ComponentId, store: M::Store, durability: Durability) {
+        // Two stores of one component would each get a part of its writes.
+        assert!(self.store(component).is_none(), "component {component} is attached once");
         self.components.put(component, Held::new(store, durability));
     }
 

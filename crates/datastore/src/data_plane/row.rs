@@ -50,6 +50,8 @@ impl<S: BlockStore> Row<'_, S> {
             all.bytes.extend(part.bytes);
             all.good.extend(part.good);
         }
+        // The caller copies by the length it asked for; a span too few would shift what follows.
+        debug_assert_eq!(all.bytes.len(), self.piece.length_bytes as usize, "all of the range");
         all
     }
 
@@ -58,6 +60,7 @@ impl<S: BlockStore> Row<'_, S> {
     pub(super) fn read_straight(&mut self, buffer: &mut [u8]) -> bool {
         let piece = self.piece;
         let mirror = matches!(piece.kind, SetKind::Mirror { .. });
+        debug_assert_eq!(buffer.len(), piece.length_bytes as usize, "a buffer for the range");
         let mut rest = buffer;
         data_spans(piece).all(|(slot, span)| {
             let (part, more) = std::mem::take(&mut rest).split_at_mut(span.length as usize);
@@ -197,6 +200,7 @@ impl<S: BlockStore> Row<'_, S> {
         data: usize,
     ) -> Option<Vec<Vec<u8>>> {
         let (kind, row) = (self.piece.kind, self.piece.row);
+        debug_assert_eq!(known.len(), usize::from(kind.members()), "something of each slot");
         let parities: Vec<Option<Vec<u8>>> = (0..kind.spare_members())
             .map(|index| known[usize::from(kind.parity_member(row, index))].take())
             .collect();
@@ -215,6 +219,8 @@ impl<S: BlockStore> Row<'_, S> {
 }
 
 pub(super) fn parity_of(units: &[Vec<u8>], index: usize) -> Vec<u8> {
+    // A unit that is shorter would leave its part of the parity as if it were zeros.
+    debug_assert!(units.iter().all(|unit| unit.len() == BLOCK_BYTES), "one block of each unit");
     let mut parity = vec![0; BLOCK_BYTES];
     for (number, unit) in units.iter().enumerate() {
         accumulate(&mut parity, unit, number, index);

@@ -20,6 +20,12 @@ impl<S: BlockStore> Row<'_, S> {
     fn restore_span(&mut self, target: ComponentId, slot: u8) {
         let span = Span { from: self.piece.start, length: self.piece.length_bytes };
         let blocks = self.read_slot(slot, span);
+        debug_assert_eq!(blocks.bytes.len(), span.length as usize, "as much as is restored");
+        debug_assert_eq!(
+            blocks.good.len() * BLOCK_BYTES,
+            blocks.bytes.len(),
+            "each block is judged"
+        );
         let (offset, checksum) = (self.offset(span), self.piece.checksum);
         if blocks.bytes.iter().all(|byte| *byte == 0) && blocks.all_good() {
             if let Some(held) = self.held(target) {
@@ -52,6 +58,8 @@ impl<S: BlockStore> Row<'_, S> {
                 index += 1;
             }
         }
+        // Otherwise the judgement was of another range, and the wrong blocks are lost now.
+        debug_assert_eq!(index, good.len(), "a judgement of each block");
     }
 
     fn break_everywhere(&mut self, slot: u8, one: Span) {

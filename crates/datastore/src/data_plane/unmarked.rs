@@ -36,6 +36,8 @@ pub(super) struct Unmarked {
 impl Unmarked {
     /// From now on every change is kept in a log, as what is known of a component.
     pub(super) fn keep(&mut self, component: ComponentId, log: &SharedLog) {
+        // Another one would not have what this one has been told.
+        debug_assert!(self.log.is_none(), "one log for as long as the component is there");
         self.log = Some((component, Arc::clone(log)));
     }
 
@@ -68,6 +70,7 @@ impl Unmarked {
             return;
         }
         self.blocks.retain(|block| !blocks.contains(block));
+        debug_assert!(!self.touches(blocks.clone()), "none of them is left");
         self.with_log(|log, component| log.clear(component, blocks));
     }
 

@@ -28,6 +28,8 @@ impl ChangedBlocks {
             *word |= mask;
         });
         self.changed += added;
+        debug_assert!(added <= count, "no more than the range");
+        debug_assert!(self.changed <= self.words.len() as u64 * 64, "no more than there are");
     }
 
     /// Whether one has.
@@ -46,6 +48,7 @@ impl ChangedBlocks {
             runs(at * 64, ready, &mut run);
             at += 1;
         });
+        debug_assert!(taken <= self.changed.min(count), "what is taken out was counted");
         self.changed -= taken;
     }
 
@@ -60,12 +63,18 @@ impl ChangedBlocks {
     pub fn take_word(&mut self, word: usize, mask: u64, run: impl FnMut(u64, u64)) {
         let ready = self.words[word] & mask;
         self.words[word] &= !mask;
+        debug_assert!(u64::from(ready.count_ones()) <= self.changed, "it was counted");
         self.changed -= u64::from(ready.count_ones());
         runs(word as u64 * 64, ready, run);
     }
 
     fn each_word(&mut self, first: u64, count: u64, mut each: impl FnMut(&mut u64, u64)) {
         let end = first + count;
+        assert!(
+            count == 0 || end <= self.words.len() as u64 * 64,
+            "block {end} of {}",
+            self.words.len() * 64
+        );
         let mut block = first;
         while block < end {
             let bit = block % 64;

@@ -81,6 +81,12 @@ impl ReducedGroup {
             // After the new reference, so that rewriting a block with itself frees nothing.
             destaged.freed_bytes += self.release(old);
         }
+        // The ratio that the model goes by is made of these.
+        debug_assert!(destaged.new_blocks <= destaged.blocks, "a new block is a block");
+        debug_assert!(
+            destaged.stored_bytes <= destaged.new_blocks * BLOCK_BYTES as u64,
+            "compression never makes a block longer"
+        );
         self.recent.add(&destaged);
         destaged
     }

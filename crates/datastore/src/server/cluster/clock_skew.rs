@@ -86,6 +86,8 @@ impl Default for ClockSkew {
 impl ClockSkew {
     /// From now on the cluster's clock waits for this host's copying.
     pub(super) fn keep_to(&mut self, stride: Nanos) {
+        // With none, each turn would lose all of its time, and the cluster would stand still.
+        assert!(stride > Nanos::ZERO, "the clock goes on");
         self.stride = Some(stride);
     }
 
@@ -171,6 +173,7 @@ impl ClockSkew {
         let Some(stride) = self.stride.filter(|_| self.is_laden(now)) else { return there };
         let idle_until = next().unwrap_or(there).clamp(now, there);
         let lost = there.saturating_sub(idle_until + stride);
+        debug_assert!(there - lost >= now, "the cluster's clock never goes back");
         self.behind += lost;
         self.count(wall, there - now, lost);
         there - lost
@@ -195,6 +198,8 @@ impl ClockSkew {
         }
         episode.laden += span;
         episode.laden_lost += lost;
+        // Their ratio is the slowdown that is reported.
+        debug_assert!(episode.laden_lost <= episode.laden, "no more is lost than passes");
         if episode.laden > SLOWNESS_OVER {
             episode.laden = Nanos(episode.laden.0 / 2);
             episode.laden_lost = Nanos(episode.laden_lost.0 / 2);

@@ -106,6 +106,7 @@ impl Journal {
             self.entries.pop_front();
         }
         self.entries.push_back(entry);
+        debug_assert!(self.entries.len() <= ENTRIES_MAX, "a journal that nobody reads stays short");
     }
 }
 

@@ -107,6 +107,7 @@ impl LostRangeLog {
     /// Stores what stands in a place.
     fn put(&mut self, place: usize, component: u32, blocks: &Range<u64>) {
         let at = HEAD_BYTES + place * PLACE_BYTES;
+        debug_assert!(place < PLACES, "place {place} is behind the end of the file");
         // One call, so that it is there in whole or not at all.
         let stored = self.file.write_all_at(&encode(component, blocks), at as u64);
         if let Err(error) = &stored
@@ -132,11 +133,14 @@ impl LostRangeLog {
     }
 
     fn keep(&mut self, component: u32, blocks: Range<u64>, place: usize) {
+        debug_assert!(!blocks.is_empty(), "an empty range says that its place is free");
         self.put(place, component, &blocks);
-        self.ranges.insert((component, blocks.start), Kept { end: blocks.end, place });
+        let there = self.ranges.insert((component, blocks.start), Kept { end: blocks.end, place });
+        debug_assert!(there.is_none(), "ranges of a component do not overlap");
     }
 
     fn release(&mut self, place: usize) {
+        debug_assert!(!self.free.contains(&place), "a place is freed once");
         self.put(place, 0, &(0..0));
         self.free.push(place);
     }

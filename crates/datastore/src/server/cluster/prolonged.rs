@@ -36,6 +36,10 @@ impl<C> Prolonged<C> {
         if let Some(modelled) = &mut done.modelled {
             modelled.deadline += Nanos(longer as u64);
         }
+        debug_assert!(
+            done.deadline() >= done.arrived,
+            "an answer does not leave before its request"
+        );
         self.sequence += 1;
         self.held.push(Reverse(Held { done, sequence: self.sequence }));
     }

@@ -165,6 +165,11 @@ impl Mapped {
     /// Where checksums lie. The mapping begins with a page, so that each of them is aligned.
     fn words(&self, first: u64, count: usize) -> impl Iterator<Item = *mut u32> + use<> {
         let start = first as usize * SUM_BYTES as usize;
+        // Touching a page that is a hole would take space that a full disk may not have, and end the process.
+        debug_assert!(
+            first as usize % SUMS_PER_PAGE + count <= SUMS_PER_PAGE,
+            "within a page that is there"
+        );
         let words = self.mapping.at(start..start + count * SUM_BYTES as usize).cast::<u32>();
         (0..count).map(move |index| words.wrapping_add(index))
     }

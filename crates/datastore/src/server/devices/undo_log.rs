@@ -102,6 +102,7 @@ impl UndoLog {
     /// A flush arrives: what was written so far becomes durable when [`UndoLog::durable`] is called with
     /// the generation returned.
     pub(crate) fn seal(&mut self) -> Generation {
+        debug_assert!(!self.generations.is_empty(), "one generation is always open");
         let sealed = Generation(self.oldest.0 + self.generations.len() as u64 - 1);
         self.generations.push_back(Blocks::default());
         sealed
@@ -116,6 +117,7 @@ impl UndoLog {
         while self.oldest <= sealed && self.generations.len() > 1 {
             let durable = self.generations.pop_front().expect("checked");
             self.oldest = Generation(self.oldest.0 + 1);
+            debug_assert!(durable.old.len() <= self.blocks, "its blocks were counted");
             self.blocks -= durable.old.len();
             self.spare.extend(durable.old.into_values());
         }
