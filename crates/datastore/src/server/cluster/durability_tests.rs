@@ -11,9 +11,10 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
-use super::crash_points;
+use super::crashing_stores::{CrashingStores, Fuse, killed};
 use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
+use super::stores::Stores;
 use crate::server::cluster_under;
 use underlay_core::Durability;
 
@@ -46,7 +47,11 @@ fn spec_of(hosts: usize, is_protected: impl Fn(usize) -> bool) -> ClusterSpec {
     }
 }
 
-fn request(plane: &mut ClusterPlane<()>, request: &Request, buffer: Vec<u8>) -> Vec<u8> {
+fn request<S: Stores>(
+    plane: &mut ClusterPlane<(), S>,
+    request: &Request,
+    buffer: Vec<u8>,
+) -> Vec<u8> {
     let arrived = Nanos::ZERO;
     let in_flight = InFlight::new((), 0, arrived, 0..request.length_bytes as usize);
     let id = plane.submit(request, buffer, in_flight, Nanos::ZERO);
@@ -136,7 +141,8 @@ const RAID6: Policy = Policy { failures_to_tolerate: 2, ..RAID5 };
 
 /// A volume of flushed blocks on RAID-5 or RAID-6, rewritten in places while a host is away.
 struct Degraded {
-    plane: ClusterPlane<()>,
+    plane: ClusterPlane<(), CrashingStores>,
+    fuse: Fuse,
     blocks: u64,
     away: HostId,
     now: Nanos,
@@ -146,16 +152,19 @@ const FLUSHED: u8 = 1;
 const REWRITTEN: u8 = 2;
 
 impl Degraded {
-    fn open(directory: &Path, taken: Taken, policy: Policy, blocks: u64) -> ClusterPlane<()> {
+    /// The first server, or another one that opens what it left.
+    fn open(directory: &Path, taken: Taken, policy: Policy, blocks: u64, away: HostId) -> Degraded {
         let (spec, memory) = (taken.spec(policy), directory.join("cluster.json"));
-        let mut plane = ClusterPlane::open(spec, RootSeed(7), directory, Some(&memory)).unwrap();
+        let fuse = Fuse::default();
+        let stores = CrashingStores::new(directory, &fuse);
+        let plane = ClusterPlane::open_on(stores, spec, RootSeed(7), directory, Some(&memory));
+        let mut plane = plane.unwrap();
         plane.add_volume(Nanos::ZERO, "data", blocks * BLOCK as u64, policy).unwrap();
-        plane
+        Degraded { plane, fuse, blocks, away, now: Nanos::ZERO }
     }
 
     fn new(directory: &Path, taken: Taken, policy: Policy, blocks: u64, away: HostId) -> Degraded {
-        let plane = Degraded::open(directory, taken, policy, blocks);
-        let mut degraded = Degraded { plane, blocks, away, now: Nanos::ZERO };
+        let mut degraded = Degraded::open(directory, taken, policy, blocks, away);
         for first in (0..blocks).step_by(16) {
             degraded.store(first, 16.min(blocks - first), FLUSHED);
         }
@@ -267,24 +276,21 @@ fn nothing_flushed_is_taken(taken: Taken, policy: Policy, away: HostId) {
 #[test]
 fn a_kill_in_the_midst_of_a_power_cut_takes_nothing_that_was_flushed() {
     const BLOCKS: u64 = 48;
-    let (mut changes, mut killed) = (0, true);
-    while killed {
-        changes += 1;
+    let (mut points, mut is_killed) = (0, true);
+    while is_killed {
+        points += 1;
         let directory = tempfile::tempdir().unwrap();
-        let away = HostId(changes % 4);
+        let away = HostId(points % 4);
         let mut degraded = Degraded::new(directory.path(), Taken::FromAll, RAID5, BLOCKS, away);
         degraded.rewrite(6, 3);
-        crash_points::ends_after(Some(changes));
-        degraded.plane.power_off(degraded.now);
-        killed = crash_points::is_over();
+        degraded.fuse.light(points);
+        is_killed = killed(|| degraded.plane.power_off(degraded.now));
         drop(degraded);
-        crash_points::ends_after(None);
-        let plane = Degraded::open(directory.path(), Taken::FromAll, RAID5, BLOCKS);
-        let mut degraded = Degraded { plane, blocks: BLOCKS, away, now: Nanos::ZERO };
+        let mut degraded = Degraded::open(directory.path(), Taken::FromAll, RAID5, BLOCKS, away);
         degraded.return_others();
-        assert_eq!(degraded.bad(), 0, "after {changes} changes");
+        assert_eq!(degraded.bad(), 0, "after {points} points");
         degraded.replace();
-        assert_eq!(degraded.bad(), 0, "after {changes} changes, with new devices");
+        assert_eq!(degraded.bad(), 0, "after {points} points, with new devices");
     }
-    assert!(changes > 4, "only {changes} changes");
+    assert!(points > 8, "only {points} points");
 }

@@ -9,6 +9,7 @@ use underlay_model::{Operation, RequestId};
 use super::clock_skew::News;
 use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
+use super::stores::Stores;
 
 /// Names the reads that fill in what surrounds a small write; no request has that name.
 const FILLING: RequestId = RequestId(u64::MAX);
@@ -16,18 +17,17 @@ const FILLING: RequestId = RequestId(u64::MAX);
 /// How long after it was told that this host's storage refuses writes it is told again.
 const TOLD_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
 
-impl<C> ClusterPlane<C> {
+impl<C, S: Stores> ClusterPlane<C, S> {
     /// Lets the cluster's time pass up to `at`, and carries out what happened.
     pub(super) fn pass(&mut self, at: Nanos) {
         if at > self.now {
             self.now = at;
         }
+        // Events of an earlier turn would be carried out after those that follow from them.
+        debug_assert!(self.events.is_empty(), "a turn carries out all of its events");
         let mut events = std::mem::take(&mut self.events);
         self.cluster.advance(self.now, &mut events);
         for event in events.drain(..) {
-            if self.is_killed() {
-                break;
-            }
             match event {
                 ClusterEvent::Data(command) => self.carry_out(&command),
                 ClusterEvent::StateChanged(state) => self.remember(*state),
@@ -75,23 +75,6 @@ impl<C> ClusterPlane<C> {
         for finding in self.data.take_findings() {
             self.journal.note_finding(now, finding);
         }
-    }
-
-    /// Whether the server is killed just here: only ever true in tests, which then open what is left.
-    fn is_killed(&mut self) -> bool {
-        #[cfg(test)]
-        {
-            if super::crash_points::is_over() {
-                self.killed_after = Some(0);
-            }
-            if let Some(left) = &mut self.killed_after {
-                if *left == 0 {
-                    return true;
-                }
-                *left -= 1;
-            }
-        }
-        false
     }
 
     pub(super) fn carry_out(&mut self, command: &DataCommand) {
@@ -143,6 +126,10 @@ impl<C> ClusterPlane<C> {
         let tail = (!given.end.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.end));
         let edges = [head, tail.filter(|tail| Some(*tail) != head)];
         for block in edges.into_iter().flatten().filter(|block| part.contains(block)) {
+            debug_assert!(
+                block >= part.start && block + BLOCK_BYTES <= part.end,
+                "within the part"
+            );
             let start = piece.start + (block - part.start) as u32;
             let Some(surroundings) = self.peek(piece.with_range(start, BLOCK_BYTES as u32)) else {
                 return false;
@@ -194,6 +181,7 @@ impl<C> ClusterPlane<C> {
         let InFlight { client, volume, arrived, wanted, behind, refused, .. } = in_flight;
         // Whether it is held back is seen when it leaves.
         let deadline = self.skew.deadline(done.at, behind).max(arrived);
+        debug_assert!(wanted.end <= buffer.len() || buffer.is_empty(), "what is wanted is there");
         let modelled = Modelled { deadline, queue: done.queue, delayed: false };
         let answer = Answer {
             client: Some(client),

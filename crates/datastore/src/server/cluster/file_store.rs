@@ -17,13 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
+use crate::data_plane::{BLOCK_BYTES, BlockStore, IntentLog, StoreError, StoreMaker};
 use crate::server::sparse::next_data;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 
+use super::stores::Stores;
 use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
+use super::write_intent_log::WriteIntentLog;
+use crate::error::DatastoreError;
 
 /// A component and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -72,18 +75,6 @@ impl FileStores {
     /// Calls to this host's storage that failed, of all components together.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
-    }
-
-    /// Opens a component that exists.
-    pub(crate) fn open(
-        &self,
-        component: ComponentId,
-        device: DeviceId,
-        length: u64,
-    ) -> Result<FileStore, StoreError> {
-        let mut how = OpenOptions::new();
-        how.read(true).write(true);
-        self.store(component, device, length, &how)
     }
 
     /// Whether both files of a component are there.
@@ -238,6 +229,39 @@ impl StoreMaker for FileStores {
     }
 }
 
+impl Stores for FileStores {
+    fn open(
+        &self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+    ) -> Result<FileStore, StoreError> {
+        let mut how = OpenOptions::new();
+        how.read(true).write(true);
+        self.store(component, device, length, &how)
+    }
+
+    fn files(&self) -> &FileStores {
+        self
+    }
+
+    fn intent_log(
+        &self,
+        directory: &Path,
+        unit_bytes: u64,
+    ) -> Result<Box<dyn IntentLog>, DatastoreError> {
+        Ok(Box::new(WriteIntentLog::create(directory, unit_bytes)?))
+    }
+
+    fn replace_file(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let new = path.with_extension("new");
+        // The old one would be replaced by itself.
+        assert_ne!(new, path, "the new file has another name until it is complete");
+        fs::write(&new, content)?;
+        fs::rename(&new, path)
+    }
+}
+
 impl FileStore {
     /// The bytes in which the component holds something, ascending: first byte, number of bytes. As exact as the file
     /// system's knowledge of holes; where it has none, everything.
@@ -272,6 +296,30 @@ impl FileStore {
     pub(crate) fn next_content(&self, from: u64) -> io::Result<Option<u64>> {
         let block = BLOCK_BYTES as u64;
         Ok(next_data(&self.bytes, from * block)?.map(|at| at / block))
+    }
+
+    /// Punches a hole for whole blocks. The first half of a discard: until the second one, their checksums stay.
+    pub(super) fn discard_bytes(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+        if length == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let block = BLOCK_BYTES as u64;
+        self.check_range(offset, length);
+        // A hole in a part of a block would leave the rest of it with a checksum that is wrong.
+        debug_assert!(offset.is_multiple_of(block) && length.is_multiple_of(block), "whole blocks");
+        let outcome = fallocate(&self.bytes, flags, offset, length).map_err(io::Error::from);
+        self.report("discard", offset, length, outcome)
+    }
+
+    /// Clears the checksums of whole blocks whose bytes are gone. The second half of a discard.
+    pub(super) fn discard_sums(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+        if length == 0 {
+            return Ok(());
+        }
+        let block = BLOCK_BYTES as u64;
+        let outcome = self.sums.discard(offset / block, length / block);
+        self.report("discard the checksums of", offset, length, outcome)
     }
 
     /// The cluster addresses a component within its length, or the file would grow.
@@ -309,34 +357,14 @@ impl BlockStore for FileStore {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        #[cfg(test)]
-        if !super::crash_points::changes() {
-            return Ok(());
-        }
         self.check_range(offset, bytes.len() as u64);
         let outcome = self.bytes.write_all_at(bytes, offset);
         self.report("write", offset, bytes.len() as u64, outcome)
     }
 
     fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
-        if length == 0 {
-            return Ok(());
-        }
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let block = BLOCK_BYTES as u64;
-        self.check_range(offset, length);
-        debug_assert!(offset.is_multiple_of(block) && length.is_multiple_of(block));
-        #[cfg(test)]
-        if !super::crash_points::changes() {
-            return Ok(());
-        }
-        let bytes = fallocate(&self.bytes, flags, offset, length).map_err(io::Error::from);
-        #[cfg(test)]
-        if !super::crash_points::changes() {
-            return Ok(());
-        }
-        let outcome = bytes.and_then(|()| self.sums.discard(offset / block, length / block));
-        self.report("discard", offset, length, outcome)
+        self.discard_bytes(offset, length)?;
+        self.discard_sums(offset, length)
     }
 
     fn read_sums(&mut self, first: u64, sums: &mut [u32]) -> Result<(), StoreError> {
@@ -345,10 +373,6 @@ impl BlockStore for FileStore {
     }
 
     fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
-        #[cfg(test)]
-        if !super::crash_points::changes() {
-            return Ok(());
-        }
         let outcome = self.sums.write(first, sums);
         self.report("write the checksums of", first, sums.len() as u64, outcome)
     }
@@ -358,6 +382,7 @@ impl BlockStore for FileStore {
 mod tests {
     use super::{FileStore, FileStores};
     use crate::data_plane::{BlockStore, MemoryStore, StoreMaker};
+    use crate::server::cluster::stores::Stores;
     use crate::server::cluster::test_directory::on_disk_and_in_memory;
     use proptest::prelude::{
         Just, Strategy, TestCaseError, any, prop_assert_eq, prop_oneof, proptest,

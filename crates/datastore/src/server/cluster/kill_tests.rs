@@ -1,4 +1,4 @@
-//! The server is killed at every single step, and in the midst of steps, of a life with failures, rebuilds and changes of policy: what was acknowledged is
+//! The server is killed before and after every single change of what outlives it, between commands and in the midst of them, in a life with failures, rebuilds and changes of policy: what was acknowledged is
 //! there when another one opens what it left, and survives the loss of any host.
 //!
 //! What a kill leaves is what the files hold: the host's page cache survives the process.
@@ -13,7 +13,7 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
-use super::crash_points;
+use super::crashing_stores::{CrashingStores, Fuse, killed};
 use super::faults::FaultRefusal;
 use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
@@ -77,71 +77,69 @@ impl Place {
 /// One server after the other over the same files.
 struct Lives {
     directory: TempDir,
-    plane: ClusterPlane<()>,
+    plane: ClusterPlane<(), CrashingStores>,
+    fuse: Fuse,
     now: Nanos,
     blocks: Vec<Allowed>,
 }
 
-fn open(directory: &Path) -> ClusterPlane<()> {
+fn open(directory: &Path, fuse: &Fuse) -> ClusterPlane<(), CrashingStores> {
     let memory = directory.join("cluster.json");
-    ClusterPlane::open(spec(), RootSeed(1), directory, Some(&memory)).unwrap()
+    let stores = CrashingStores::new(directory, fuse);
+    ClusterPlane::open_on(stores, spec(), RootSeed(1), directory, Some(&memory)).unwrap()
 }
 
 impl Lives {
-    fn new(steps: u32, policy: Policy, place: Place) -> Lives {
-        let directory = place.directory();
-        let plane = open(directory.path());
+    fn new(place: Place) -> Lives {
+        let (directory, fuse) = (place.directory(), Fuse::default());
+        let plane = open(directory.path(), &fuse);
         let nothing = Allowed { acknowledged: 0, on_its_way: 0 };
         let blocks = vec![nothing; VOLUME_BLOCKS];
-        let mut lives = Lives { directory, plane, now: Nanos::ZERO, blocks };
-        lives.plane.killed_after = Some(steps);
-        lives.plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, policy).unwrap();
+        Lives { directory, plane, fuse, now: Nanos::ZERO, blocks }
+    }
+
+    fn with_volume(place: Place, policy: Policy) -> Lives {
+        let mut lives = Lives::new(place);
+        lives.add_volume(policy);
         lives
     }
 
-    fn is_killed(&self) -> bool {
-        self.plane.killed_after == Some(0) || crash_points::is_over()
+    fn add_volume(&mut self, policy: Policy) {
+        let bytes = VOLUME_BLOCKS as u64 * BLOCK;
+        self.plane.add_volume(Nanos::ZERO, "data", bytes, policy).unwrap();
     }
 
     fn carry(&mut self, request: &Request, buffer: Vec<u8>) -> Option<(bool, Vec<u8>)> {
         let bytes = request.length_bytes;
         let in_flight = InFlight::new((), 0, self.now, 0..bytes as usize);
         let id = self.plane.submit(request, buffer, in_flight, Nanos::ZERO);
-        let done = self.plane.complete_now(id).filter(|_| !self.is_killed())?;
+        let done = self.plane.complete_now(id)?;
         Some((!done.failed, done.buffer))
     }
 
     fn write(&mut self, first: usize, count: usize, value: u8) {
-        if self.is_killed() {
-            return;
-        }
         let range = first..first + count;
         self.blocks[range.clone()].iter_mut().for_each(|block| block.on_its_way = value);
         let bytes = vec![value; count * BLOCK as usize];
         let request = Request::write(first as u64 * BLOCK, bytes.len() as u32);
-        if let Some((ok, _)) = self.carry(&request, bytes) {
-            assert!(ok, "a write within the promise failed");
-            self.blocks[range].iter_mut().for_each(|block| block.acknowledged = value);
-        }
+        let (ok, _) = self.carry(&request, bytes).expect("it ends");
+        assert!(ok, "a write within the promise failed");
+        self.blocks[range].iter_mut().for_each(|block| block.acknowledged = value);
     }
 
     fn inject(&mut self, fault: Fault) {
-        if !self.is_killed() {
-            self.plane.inject(self.now, fault).unwrap();
-        }
+        self.plane.inject(self.now, fault).unwrap();
     }
 
     fn change(&mut self, policy: Policy) {
-        if !self.is_killed() {
-            let volume = self.plane.volume(0).unwrap();
-            self.plane.set_policy(self.now, volume, policy).unwrap();
-        }
+        let volume = self.plane.volume(0).unwrap();
+        self.plane.set_policy(self.now, volume, policy).unwrap();
     }
 
     /// Lets time pass until nothing has moved for a while.
     fn rest(&mut self) {
         let (step, mut calm, mut waited) = (Nanos::from_millis(4), Nanos::ZERO, Nanos::ZERO);
-        while calm < CALM && !self.is_killed() {
+        while calm < CALM {
             self.now += step;
             waited += step;
             self.plane.advance(self.now, &mut Vec::new());
@@ -154,6 +152,7 @@ impl Lives {
 
     /// Everything that changes what must not be forgotten, one after the other.
     fn live(&mut self) {
+        self.add_volume(MIRROR);
         self.write(0, 40, 1);
         self.inject(Fault::HostLost { host: HostId(0) });
         self.write(8, 16, 2);
@@ -193,10 +192,12 @@ impl Lives {
     fn open_again(self) -> Lives {
         let Lives { directory, plane, blocks, .. } = self;
         drop(plane);
-        crash_points::ends_after(None);
-        let mut plane = open(directory.path());
-        plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
-        Lives { directory, plane, now: Nanos::ZERO, blocks }
+        // Nobody kills it.
+        let fuse = Fuse::default();
+        let plane = open(directory.path(), &fuse);
+        let mut lives = Lives { directory, plane, fuse, now: Nanos::ZERO, blocks };
+        lives.add_volume(MIRROR);
+        lives
     }
 
     fn check(&mut self, when: &str) {
@@ -239,20 +240,11 @@ impl Lives {
     }
 }
 
-/// Returns whether the server was killed: otherwise it had no more steps.
-fn killed_after(steps: u32) -> bool {
-    looks_after_it(Lives::new(steps, MIRROR, Place::Disk))
-}
-
-/// The same in the midst of a step: between two changes of components.
-fn killed_after_changes(changes: u32, place: Place) -> bool {
-    crash_points::ends_after(Some(changes));
-    looks_after_it(Lives::new(u32::MAX, MIRROR, place))
-}
-
-fn looks_after_it(mut lives: Lives) -> bool {
-    lives.live();
-    let killed = lives.is_killed();
+/// Returns whether the server was killed: otherwise it passed no more points.
+fn killed_after(points: u32, place: Place) -> bool {
+    let mut lives = Lives::new(place);
+    lives.fuse.light(points);
+    let killed = killed(|| lives.live());
     let mut lives = lives.open_again();
     for host in 0..HOSTS {
         lives.inject(Fault::HostReturned { host: HostId(host) });
@@ -272,7 +264,7 @@ fn looks_after_it(mut lives: Lives) -> bool {
 /// While nothing can be stored, what destroys bytes does not happen; so a kill then loses nothing either.
 #[test]
 fn what_destroys_bytes_is_refused_while_nothing_can_be_stored() {
-    let mut lives = Lives::new(u32::MAX, MIRROR, Place::Disk);
+    let mut lives = Lives::with_volume(Place::Disk, MIRROR);
     lives.write(0, VOLUME_BLOCKS, 1);
     lives.rest();
     // Where the next state would be written before it takes its name.
@@ -298,34 +290,23 @@ fn what_destroys_bytes_is_refused_while_nothing_can_be_stored() {
 }
 
 #[test]
-fn a_kill_at_any_step_loses_nothing() {
-    let mut steps = 0;
-    while std::panic::catch_unwind(|| killed_after(steps))
-        .unwrap_or_else(|_| panic!("killed after {steps} steps, something is lost"))
-    {
-        steps += 1;
-    }
-    assert!(steps > 100, "only {steps} steps");
+fn a_kill_at_any_change_loses_nothing() {
+    kill_at_each_change(Place::Disk);
 }
 
 #[test]
-fn a_kill_in_the_midst_of_a_step_loses_nothing() {
-    kill_after_each_change(Place::Disk);
+fn a_kill_at_any_change_loses_nothing_in_memory() {
+    kill_at_each_change(Place::Memory);
 }
 
-#[test]
-fn a_kill_in_the_midst_of_a_step_loses_nothing_in_memory() {
-    kill_after_each_change(Place::Memory);
-}
-
-fn kill_after_each_change(place: Place) {
-    let mut changes = 1;
-    while std::panic::catch_unwind(|| killed_after_changes(changes, place))
-        .unwrap_or_else(|_| panic!("killed after {changes} changes, something is lost"))
+fn kill_at_each_change(place: Place) {
+    let mut points = 0;
+    while std::panic::catch_unwind(|| killed_after(points, place))
+        .unwrap_or_else(|_| panic!("killed after {points} points, something is lost"))
     {
-        changes += 1;
+        points += 1;
     }
-    assert!(changes > 80, "only {changes} changes");
+    assert!(points > 300, "only {points} points");
 }
 
 /// Nobody else holds what is half stored.
@@ -336,19 +317,20 @@ fn a_single_copy_survives_a_kill_in_the_midst_of_a_write() {
 }
 
 fn kill_in_the_midst_of_a_write(place: Place) {
-    let mut changes = 0;
-    let mut killed = true;
-    while killed {
-        changes += 1;
-        crash_points::ends_after(Some(changes));
-        let mut lives = Lives::new(u32::MAX, SINGLE, place);
-        lives.write(0, 8, 1);
-        lives.write(4, 8, 2);
-        killed = lives.is_killed();
+    let mut points = 0;
+    let mut is_killed = true;
+    while is_killed {
+        points += 1;
+        let mut lives = Lives::with_volume(place, SINGLE);
+        lives.fuse.light(points);
+        is_killed = killed(|| {
+            lives.write(0, 8, 1);
+            lives.write(4, 8, 2);
+        });
         let mut lives = lives.open_again();
-        lives.check(&format!("after {changes} changes"));
+        lives.check(&format!("after {points} points"));
     }
-    assert!(changes > 4, "only {changes} changes");
+    assert!(points > 8, "only {points} points");
 }
 
 /// A host is frozen or cut off, which may not have been noticed, and the server is killed: what the host has can be decoded from the
@@ -358,7 +340,7 @@ fn a_kill_while_a_host_is_away_loses_nothing_of_raid_5() {
     for host in (0..HOSTS).map(HostId) {
         for fault in [Fault::HostFrozen { host }, Fault::HostsPartitioned { hosts: vec![host] }] {
             for rewritten in [0, 1, 9] {
-                let mut lives = Lives::new(u32::MAX, PARITY, Place::Disk);
+                let mut lives = Lives::with_volume(Place::Disk, PARITY);
                 lives.write(0, VOLUME_BLOCKS, 1);
                 lives.rest();
                 lives.inject(fault.clone());

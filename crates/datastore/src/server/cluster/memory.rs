@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use underlay_model::cluster::{ClusterState, Restart};
 
+use super::stores::Stores;
 use crate::error::DatastoreError;
 
 /// Where a cluster remembers.
@@ -68,25 +69,36 @@ impl Memory {
     ///
     /// # Errors
     /// When it cannot be stored: the server must not promise anything then.
-    pub(crate) fn keep(&mut self, state: ClusterState) -> Result<(), DatastoreError> {
-        let outcome = self.write(state, false);
+    pub(crate) fn keep(
+        &mut self,
+        state: ClusterState,
+        stores: &mut impl Stores,
+    ) -> Result<(), DatastoreError> {
+        let outcome = self.write(state, false, stores);
         self.is_failing = outcome.is_err();
         self.failures += u64::from(self.is_failing);
         outcome
     }
 
     /// Remembers the last state of a server that ends, with nothing under way.
-    pub(crate) fn conclude(&mut self, state: ClusterState) -> Result<(), DatastoreError> {
-        self.write(state, true)
+    pub(crate) fn conclude(
+        &mut self,
+        state: ClusterState,
+        stores: &mut impl Stores,
+    ) -> Result<(), DatastoreError> {
+        self.write(state, true, stores)
     }
 
-    fn write(&self, state: ClusterState, ended_in_order: bool) -> Result<(), DatastoreError> {
+    fn write(
+        &self,
+        state: ClusterState,
+        ended_in_order: bool,
+        stores: &mut impl Stores,
+    ) -> Result<(), DatastoreError> {
         let file = MemoryFile { ended_in_order, boot: boot_id(), state };
         let text = serde_json::to_vec(&file).expect("plain data");
-        let new = self.path.with_extension("new");
-        fs::write(&new, text)
-            .and_then(|()| fs::rename(&new, &self.path))
-            .map_err(DatastoreError::file("write", &self.path))
+        let written = stores.replace_file(&self.path, &text);
+        written.map_err(DatastoreError::file("write", &self.path))
     }
 }
 

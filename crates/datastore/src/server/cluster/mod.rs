@@ -1,6 +1,6 @@
 //! A hyper-converged cluster under the server: the model by the wall clock, its data commands on real files.
 //!
-//! In reading order: where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`in_flight`]), the plane that drives model and
+//! In reading order: what outlives the server ([`stores`]), where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`in_flight`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
 //! [`recovery`]) or left half done ([`write_intent_log`]) or unmarked ([`lost_range_log`]), what happened for the time line ([`journal`]), deduplication and compression of the
 //! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), what it is made of at present ([`parts`]), and what all
@@ -15,7 +15,7 @@ mod changes;
 mod clock_skew;
 mod commands;
 #[cfg(test)]
-mod crash_points;
+mod crashing_stores;
 #[cfg(test)]
 mod durability_tests;
 mod execution;
@@ -38,6 +38,7 @@ mod recovery;
 mod reduction;
 #[cfg(test)]
 mod reduction_tests;
+mod stores;
 mod sums_file;
 #[cfg(test)]
 mod test_directory;

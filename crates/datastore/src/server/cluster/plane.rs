@@ -31,6 +31,7 @@ use super::in_flight::InFlight;
 use super::journal::Journal;
 use super::memory::Memory;
 use super::reduction::Reduction;
+use super::stores::Stores;
 use crate::server::slab::Slab;
 
 /// While timing is off: a request that needs more of the cluster's time than this waits like any other (something is
@@ -41,10 +42,10 @@ const JUMP_MAX: Nanos = Nanos::from_secs(60);
 /// own moment all the same, and waking for each step would take more of the host than the requests do.
 const PATIENCE: Nanos = Nanos::from_micros(500);
 
-/// A cluster with its data. `C` names whoever waits for a request.
-pub(crate) struct ClusterPlane<C> {
+/// A cluster with its data. `C` names whoever waits for a request, and `S` keeps the data.
+pub(crate) struct ClusterPlane<C, S: Stores = FileStores> {
     pub(crate) cluster: Cluster,
-    pub(crate) data: DataPlane<FileStores>,
+    pub(crate) data: DataPlane<S>,
     pub(crate) journal: Journal,
     /// None while no disk group deduplicates.
     pub(super) reduction: Option<Reduction>,
@@ -52,9 +53,6 @@ pub(crate) struct ClusterPlane<C> {
     pub(super) memory: Option<Memory>,
     /// Removals of components that the last state that could be stored may still count on.
     pub(super) withheld: Vec<DataCommand>,
-    /// Steps until the server is killed.
-    #[cfg(test)]
-    pub(super) killed_after: Option<u32>,
     /// Where its components are.
     directory: PathBuf,
     /// By the server's number of a volume.
@@ -74,16 +72,16 @@ pub(crate) struct ClusterPlane<C> {
     pub(crate) is_instant: bool,
 }
 
-impl<C> ClusterPlane<C> {
+impl<C, S: Stores> ClusterPlane<C, S> {
     /// A plane of this cluster and its data, with nothing in flight.
     pub(super) fn of(
         cluster: Cluster,
-        data: DataPlane<FileStores>,
+        data: DataPlane<S>,
         memory: Option<Memory>,
         directory: &Path,
         reduction: Option<Reduction>,
         is_instant: bool,
-    ) -> ClusterPlane<C> {
+    ) -> ClusterPlane<C, S> {
         let mut plane = ClusterPlane {
             catalogue: Catalogue::of(&cluster),
             cluster,
@@ -92,8 +90,6 @@ impl<C> ClusterPlane<C> {
             reduction,
             memory,
             withheld: Vec::new(),
-            #[cfg(test)]
-            killed_after: None,
             directory: directory.to_path_buf(),
             volumes: Vec::new(),
             pending: Slab::with_capacity(1024),
@@ -161,7 +157,7 @@ impl<C> ClusterPlane<C> {
     /// How often this host's own storage did not do what was asked of it.
     pub(crate) fn storage_errors(&mut self) -> u64 {
         let unstored = self.memory.as_ref().map_or(0, |memory| memory.failures);
-        self.data.maker().errors() + unstored
+        self.data.maker().files().errors() + unstored
     }
 
     /// What deduplication and compression made of the bytes; none where nothing is reduced.

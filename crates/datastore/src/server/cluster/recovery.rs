@@ -15,7 +15,8 @@ use super::lost_range_log::LostRangeLog;
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
 use super::reduction::Reduction;
-use super::write_intent_log::{self, WriteIntentLog};
+use super::stores::Stores;
+use super::write_intent_log;
 use crate::error::DatastoreError;
 
 impl<C> ClusterPlane<C> {
@@ -26,12 +27,24 @@ impl<C> ClusterPlane<C> {
         directory: &Path,
         memory: Option<&Path>,
     ) -> Result<ClusterPlane<C>, DatastoreError> {
+        ClusterPlane::open_on(FileStores::new(directory), spec, seed, directory, memory)
+    }
+}
+
+impl<C, S: Stores> ClusterPlane<C, S> {
+    /// The same with its components in these stores, which are below `directory`.
+    pub(super) fn open_on(
+        mut stores: S,
+        spec: ClusterSpec,
+        seed: RootSeed,
+        directory: &Path,
+        memory: Option<&Path>,
+    ) -> Result<ClusterPlane<C, S>, DatastoreError> {
         let mut memory = memory.map(Memory::at);
         let recalled = match &memory {
             Some(memory) => memory.recall()?,
             None => None,
         };
-        let stores = FileStores::new(directory);
         let unit_bytes = spec.settings.stripe_unit.0;
         let is_instant = spec.is_instant();
         let durability = durability_of_groups(&spec);
@@ -48,22 +61,22 @@ impl<C> ClusterPlane<C> {
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
         let places: Vec<Place> = state.components.iter().map(Place::of).collect();
-        complete_what_was_begun(directory, &places, &stores)?;
-        let lost = correct(&mut state, restart, &places, &stores).map_err(&misfit)?;
+        complete_what_was_begun(directory, &places, stores.files())?;
+        let lost = correct(&mut state, restart, &places, stores.files()).map_err(&misfit)?;
         let marks = LostRangeLog::open(directory)?;
         distrust(&mut state, &marks);
         if let Some(memory) = memory.as_mut().filter(|_| !lost.is_empty()) {
             // Before their files are there again, and look like components that hold nothing.
-            memory.keep(state.clone())?;
+            memory.keep(state.clone(), &mut stores)?;
         }
-        stores.keep_only(&places);
-        let mut data = DataPlane::new(FileStores::new(directory));
+        stores.files().keep_only(&places);
+        let mut data = DataPlane::new(stores);
         for place in &places {
             let Place { component, device, length } = *place;
             let store = if lost.contains(&component) {
                 data.maker().create(component, device, length)
             } else {
-                stores.open(component, device, length)
+                data.maker().open(component, device, length)
             };
             let store = store.map_err(|error| misfit(error.to_string()))?;
             let durability = durability.get(device.group.0 as usize).copied();
@@ -89,7 +102,7 @@ impl<C> ClusterPlane<C> {
     pub(super) fn remember(&mut self, state: ClusterState) {
         let Some(memory) = self.memory.as_mut() else { return };
         let was_failing = memory.is_failing;
-        let outcome = memory.keep(state);
+        let outcome = memory.keep(state, self.data.maker());
         if outcome.is_ok() {
             for command in std::mem::take(&mut self.withheld) {
                 self.carry_out(&command);
@@ -126,7 +139,7 @@ impl<C> ClusterPlane<C> {
     pub(crate) fn conclude(&mut self) {
         let at_rest = self.pending.is_empty() && self.finished.is_empty();
         if let Some(memory) = self.memory.as_mut().filter(|_| at_rest)
-            && let Err(error) = memory.conclude(self.cluster.state())
+            && let Err(error) = memory.conclude(self.cluster.state(), self.data.maker())
         {
             tracing::error!("{error}; the next start will settle and copy more than is needed");
         }
@@ -150,14 +163,14 @@ impl<C> ClusterPlane<C> {
 
 /// From now on what a command is about to store is noted, if anybody will ever open what a kill leaves.
 fn note_intents(
-    data: &mut DataPlane<FileStores>,
+    data: &mut DataPlane<impl Stores>,
     directory: &Path,
     unit_bytes: u64,
     memory: Option<&Memory>,
 ) -> Result<(), DatastoreError> {
     if memory.is_some() {
-        let file = WriteIntentLog::create(directory, unit_bytes)?;
-        data.note_intents(Box::new(file));
+        let log = data.maker().intent_log(directory, unit_bytes)?;
+        data.note_intents(log);
     }
     Ok(())
 }
@@ -176,7 +189,11 @@ fn distrust(state: &mut ClusterState, marks: &LostRangeLog) {
 }
 
 /// Hands the marks to the data plane; those of components that are not attached are nobody's.
-fn keep_marks(data: &mut DataPlane<FileStores>, mut marks: LostRangeLog, attached: &[ComponentId]) {
+fn keep_marks(
+    data: &mut DataPlane<impl StoreMaker>,
+    mut marks: LostRangeLog,
+    attached: &[ComponentId],
+) {
     for (component, blocks) in marks.marked() {
         if attached.contains(&component) {
             data.recall_marks(component, blocks);

@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::data_plane::DataPlane;
+use crate::data_plane::{DataPlane, StoreMaker};
 use crate::reduction::{Observed, ReducedGroup, Space, Sweep};
 use underlay_core::Nanos;
 use underlay_model::cluster::{Cluster, ComponentId, DataCommand, GroupId, Leaving};
@@ -88,7 +88,7 @@ impl Reduction {
     /// Starts counting, if a group of the cluster reduces. `places` are the components that exist.
     pub(crate) fn start(
         cluster: &Cluster,
-        data: &mut DataPlane<FileStores>,
+        data: &mut DataPlane<impl StoreMaker>,
         directory: PathBuf,
         places: &[Place],
     ) -> Result<Option<Reduction>, DatastoreError> {
@@ -143,7 +143,7 @@ impl Reduction {
         &mut self,
         now: Nanos,
         command: &DataCommand,
-        data: &mut DataPlane<FileStores>,
+        data: &mut DataPlane<impl StoreMaker>,
     ) {
         match command {
             DataCommand::Write { .. }
@@ -177,7 +177,7 @@ impl Reduction {
         &mut self,
         now: Nanos,
         cluster: &mut Cluster,
-        data: &mut DataPlane<FileStores>,
+        data: &mut DataPlane<impl StoreMaker>,
     ) {
         if now < self.next {
             return;
@@ -218,7 +218,7 @@ impl Reduction {
     }
 
     /// What is stored, per group, and how many blocks are not counted as they are now.
-    pub(crate) fn report(&self, data: &DataPlane<FileStores>) -> performance::Reduced {
+    pub(crate) fn report(&self, data: &DataPlane<impl StoreMaker>) -> performance::Reduced {
         let groups = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let space = |group: &GroupId| groups.get(group).map_or(Space::default(), |it| it.0);
         performance::Reduced {

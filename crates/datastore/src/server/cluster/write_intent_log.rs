@@ -19,8 +19,6 @@ use crate::data_plane::{BLOCK_BYTES, Intent, IntentLog};
 use rustix::fs::{FallocateFlags, fallocate};
 use underlay_model::cluster::ComponentId;
 
-#[cfg(test)]
-use super::crash_points;
 use super::mapping::Mapping;
 use crate::error::DatastoreError;
 
@@ -148,10 +146,6 @@ impl IntentLog for WriteIntentLog {
     }
 
     fn begin(&mut self) {
-        #[cfg(test)]
-        if crash_points::is_over() {
-            return;
-        }
         if self.is_full {
             tracing::error!("a command's intents need more than {} bytes", self.capacity);
         } else {
@@ -162,10 +156,6 @@ impl IntentLog for WriteIntentLog {
     }
 
     fn end(&mut self) {
-        #[cfg(test)]
-        if crash_points::is_over() {
-            return;
-        }
         // What has happened comes before.
         self.length().store(0, Ordering::Release);
         self.end = NOTES_AT;
