@@ -52,8 +52,14 @@ impl<'a> PlanView<'a> {
 
     /// The names of the databases of a design; none where the study has one without a name.
     pub(crate) fn databases(&self, design: usize) -> Vec<String> {
-        let names = self.described_databases(design).iter();
-        names.filter_map(|database| Some(database["name"].as_str()?.to_string())).collect()
+        let here = |database: &'a Value| {
+            let name = database["name"].as_str()?;
+            // A plan that does not say where it is has it everywhere.
+            let is_here =
+                !database["designs"].is_array() || self.of_database(name).part(design).is_object();
+            is_here.then(|| name.to_string())
+        };
+        self.described_databases(design).iter().filter_map(here).collect()
     }
 
     /// What one of several databases does; `None` where the plan does not say, or it does what the whole does.
@@ -97,15 +103,38 @@ impl<'a> PlanView<'a> {
     }
 
     /// Processors given to the database server of a design; to all of them together where the study has several databases.
+    /// Databases on a host with a limit have no more than that together.
     pub(crate) fn server_cpus(&self, design: usize) -> Option<f64> {
-        let databases = self.described_databases(design).iter();
-        let names: Vec<&str> = databases.filter_map(|it| it["name"].as_str()).collect();
-        if self.database.is_none() && !names.is_empty() {
-            return names.iter().map(|name| self.of_database(name).server_cpus(design)).sum();
+        let names = self.databases(design);
+        if self.database.is_some() || names.is_empty() {
+            return least(self.own_cpus(design), self.cpus_of_host(design));
         }
+        let mut of_hosts: BTreeMap<&str, (Option<f64>, Option<f64>)> = BTreeMap::new();
+        for name in &names {
+            let view = PlanView { plan: self.plan, database: Some(name) };
+            let host = view.part(design)["host"].as_str().unwrap_or_default();
+            let (asked, limit) = (view.own_cpus(design), view.cpus_of_host(design));
+            of_hosts
+                .entry(host)
+                .and_modify(|(all, _)| *all = all.zip(asked).map(|(all, own)| all + own))
+                .or_insert((asked, limit));
+        }
+        of_hosts.into_values().map(|(asked, limit)| least(asked, limit)).sum()
+    }
+
+    /// The limit of the server itself.
+    fn own_cpus(&self, design: usize) -> Option<f64> {
         let own = &self.part(design)["engine"];
         let engine = if own.is_object() { own } else { &self.plan["engine"] };
         engine["cpus"].as_f64()
+    }
+
+    /// What the host that the database is placed on gives all databases on it.
+    fn cpus_of_host(&self, design: usize) -> Option<f64> {
+        let host = self.part(design)["host"].as_str()?;
+        let compute = &self.plan["designs"][design]["datastore"]["cluster"]["compute"];
+        let mut hosts = compute.as_array().into_iter().flatten();
+        hosts.find(|one| one["host"] == host)?["cpus"].as_f64()
     }
 
     /// Whether the load generator of a design works within the server's limits.
@@ -207,6 +236,11 @@ fn count_devices(part: &Value, copies: u64, models: &mut BTreeMap<String, u64>) 
     }
 }
 
+/// The smaller one of two limits that may not be there.
+fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    [a, b].into_iter().flatten().reduce(f64::min)
+}
+
 /// Who decided a value, in words: `line 12`, `default`, `built-in nvme`.
 fn origin(decided: &Value) -> String {
     let text = |key: &str, field: &str| {
@@ -239,6 +273,34 @@ mod tests {
         assert_eq!(origin(&scaled), "scaled from 16 (line 12)");
         assert_eq!(origin(&json!("default")), "default");
         assert_eq!(origin(&json!({ "built-in": { "name": "hdd" } })), "built-in hdd");
+    }
+
+    #[test]
+    fn databases_have_what_their_hosts_give_them_and_are_not_everywhere() {
+        let part = |design: &str, host: &str, cpus: Option<f64>| json!({ "design": design, "host": host, "engine": { "cpus": cpus } });
+        let database =
+            |name: &str, parts: &[serde_json::Value]| json!({ "name": name, "designs": parts });
+        let on = |host: &str, cpus: f64| json!({ "cluster": { "compute": [{ "host": host, "cpus": cpus }] } });
+        let plan = json!({
+            "engine": { "cpus": 16.0 },
+            "designs": [
+                { "name": "wide", "datastore": on("node-1", 48.0) },
+                { "name": "narrow", "datastore": on("node-1", 20.0) },
+            ],
+            "databases": [
+                database("a", &[part("wide", "node-1", Some(16.0)), part("narrow", "node-1", Some(16.0))]),
+                database("b", &[part("wide", "node-1", Some(16.0)), part("narrow", "node-1", Some(16.0))]),
+                database("c", &[part("wide", "node-2", Some(16.0))]),
+                database("free", &[part("narrow", "node-1", None)]),
+            ],
+        });
+        let plan = PlanView::new(&plan);
+        assert_eq!(plan.databases(0), ["a", "b", "c"]);
+        assert_eq!(plan.databases(1), ["a", "b", "free"]);
+        // Two on a host that has enough, one on a host without a limit; three on a host that has less than they may use.
+        assert_eq!((plan.server_cpus(0), plan.server_cpus(1)), (Some(48.0), Some(20.0)));
+        assert_eq!(plan.of_database("free").server_cpus(1), Some(20.0));
+        assert_eq!(plan.of_database("a").server_cpus(1), Some(16.0));
     }
 
     #[test]
