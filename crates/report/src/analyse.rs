@@ -41,7 +41,8 @@ fn analysis_of(digest: Digest) -> Analysis {
         comparisons::interval_alpha(&PlanView::new(&digest.manifest.plan)),
     );
     validity::widen_within(&mut comparisons, &ladders.validity, &ladders.peaks);
-    let published = published::all(&digest, &axes, &ladders.rungs);
+    let databases = databases(&digest);
+    let published = published::all(&digest, &axes, (&ladders.rungs, &databases));
     published::compare(&published, &mut comparisons);
     let searches = rate_searches::all(&digest);
     let verdict = headline::verdict(&headline::Results {
@@ -67,7 +68,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         designs,
         comparisons,
         rungs: ladders.rungs,
-        databases: databases(&digest),
+        databases,
         peaks: ladders.peaks,
         causal_checks: causal_checks(&digest, &ladders.bottlenecks),
         bottlenecks: ladders.bottlenecks,

@@ -128,9 +128,37 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("backup_latency_ns", window.load.backup_latency_ns),
         ("restore_latency_ns", window.load.restore_latency_ns),
     ]);
+    if window.databases > 1 {
+        metrics.extend(datastore_totals(window));
+    }
     metrics.retain(|_, value| value.is_some());
     metrics.insert("headline", window.load.headline);
     metrics.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// What the volumes of all databases came to together: rates added up, latencies weighted by them.
+fn datastore_totals(window: &WindowFacts) -> [(&'static str, Option<f64>); 4] {
+    // A device that several volumes share would count several times.
+    let own: Vec<_> = window.volumes.values().filter(|volume| volume.shared.is_none()).collect();
+    let of = |rate: &str, latency: &str| {
+        let mut total: Option<(f64, f64)> = None;
+        for volume in &own {
+            let value = |name: &str| volume.metrics.get(name).copied().flatten();
+            let Some(rate) = value(rate) else { continue };
+            let (rates, times) = total.unwrap_or_default();
+            total = Some((rates + rate, times + rate * value(latency).unwrap_or(0.0)));
+        }
+        let mean = total.filter(|(rates, _)| *rates > 0.0).map(|(rates, times)| times / rates);
+        (total.map(|(rates, _)| rates), mean)
+    };
+    let (reads, read) = of("read_iops", "read_latency_ns");
+    let (writes, write) = of("write_iops", "write_latency_ns");
+    [
+        ("datastore_read_iops", reads),
+        ("datastore_write_iops", writes),
+        ("datastore_read_latency_ns", read),
+        ("datastore_write_latency_ns", write),
+    ]
 }
 
 fn volume_row(windows: &[&WindowFacts], volume: &str) -> Option<VolumeRow> {

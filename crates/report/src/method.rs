@@ -249,7 +249,7 @@ const BACKUP_METRICS: [MetricRow; 5] = {
     ]
 };
 
-const METRICS: [MetricRow; 41] = {
+const METRICS: [MetricRow; 45] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -401,6 +401,34 @@ const METRICS: [MetricRow; 41] = {
             "1/s",
             Higher,
             "rate at which the mean response time reaches 1 ms, interpolated between the points of the rate curve",
+        ),
+        (
+            "datastore_read_iops",
+            "Reads, all volumes",
+            "1/s",
+            Neither,
+            "reads completed by the block devices of all databases",
+        ),
+        (
+            "datastore_write_iops",
+            "Writes, all volumes",
+            "1/s",
+            Neither,
+            "writes completed by the block devices of all databases",
+        ),
+        (
+            "datastore_read_latency_ns",
+            "Read latency, all volumes",
+            "ns",
+            Lower,
+            "mean time of a read of any volume, from queueing to completion",
+        ),
+        (
+            "datastore_write_latency_ns",
+            "Write latency, all volumes",
+            "ns",
+            Lower,
+            "mean time of a write to any volume, from queueing to completion",
         ),
         ("read_iops", "Reads", "1/s", Neither, "reads completed by the volume's block device"),
         ("write_iops", "Writes", "1/s", Neither, "writes completed by the volume's block device"),

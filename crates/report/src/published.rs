@@ -4,19 +4,31 @@
 
 use serde_json::Value;
 
-use crate::analysis::{Comparison, LatencyRow, Published, Rung, Scope};
+use crate::analysis::{Comparison, Database, LatencyRow, Published, Rung, Scope};
 use crate::axes::Axes;
 use crate::comparisons::LATENCY;
 use crate::digest::Digest;
 use crate::plan_view::PlanView;
 use crate::workload_view::WorkloadView;
 
-/// The published series of a record, with its own values.
-pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published> {
+/// The published series of a record, with its own values: those of all databases, or of one of several.
+pub(crate) fn all(
+    digest: &Digest,
+    axes: &Axes,
+    (of_all, databases): (&[Rung], &[Database]),
+) -> Vec<Published> {
     let plan = &digest.manifest.plan;
     let series = |series: &Value| {
         let design = variant(series, axes, digest.designs.len())?;
         let metric = metric(series["metric"].as_str()?);
+        let database = series["database"].as_str().unwrap_or_default();
+        let one = databases.iter().find(|one| one.name == database);
+        let rungs = match database {
+            "" => of_all,
+            // Nothing of it was measured yet.
+            _ => one.map_or(&[][..], |one| &one.rungs),
+        };
+        let is_job = one.map_or(digest.workload.is_job(), |one| one.workload.is_job);
         let rungs: Vec<&Rung> = rungs.iter().filter(|rung| rung.design == design).collect();
         let mut users: Vec<u32> = numbers(&series["users"]).map(|users| users as u32).collect();
         let mut found = stand_for(plan, &users);
@@ -26,7 +38,7 @@ pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published
         for stands in &mut found {
             *stands = stands.filter(|users| rungs.iter().any(|rung| rung.users == *users));
         }
-        if users.is_empty() && digest.workload.is_job() {
+        if users.is_empty() && is_job {
             let only = rungs.first().map(|rung| rung.users);
             users = vec![only.unwrap_or(0)];
             found = vec![only];
@@ -40,6 +52,7 @@ pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published
         let text = |key: &str| series[key].as_str().unwrap_or_default().to_string();
         Some(Published {
             design,
+            database: database.to_string(),
             ours: found.iter().map(ours).collect(),
             metric,
             users,
@@ -61,8 +74,9 @@ pub(crate) fn compare(published: &[Published], comparisons: &mut [Comparison]) {
             metric => metric,
         };
         let value = |design: usize| {
-            let of_design =
-                published.iter().filter(|one| one.design == design && one.metric == metric);
+            let of_design = published.iter().filter(|one| {
+                one.design == design && one.metric == metric && one.database.is_empty()
+            });
             of_design.into_iter().find_map(|series| {
                 let at = series.rungs.iter().position(|users| *users == comparison.users)?;
                 series.values.get(at).copied()

@@ -623,7 +623,14 @@ fn database_columns(analysis: &Analysis) -> Vec<TextColumn> {
             of(row).value.map(time_ns)
         }
     };
-    vec![
+    let published = |name: &str, rung: &Rung| {
+        let mut all = analysis.published.iter().filter(|it| it.metric == "headline");
+        let database = if name == "total" { "" } else { name };
+        let series = all.find(|it| it.design == rung.design && it.database == database)?;
+        let at = series.rungs.iter().position(|users| *users == Some(rung.users))?;
+        series.values.get(at).copied().map(amount)
+    };
+    let mut columns = vec![
         column("database", Align::Left, 0, &|name, _| Some(name.to_string())),
         column("design", Align::Left, 1, &|_, rung| Some(title(analysis, rung.design))),
         column(&at_work_column(analysis), Align::Right, 2, &|_, rung| Some(rung.users.to_string())),
@@ -634,7 +641,11 @@ fn database_columns(analysis: &Analysis) -> Vec<TextColumn> {
         column("p50", Align::Right, 5, &latency(|row| &row.p50)),
         column("p95", Align::Right, 1, &latency(|row| &row.p95)),
         column("p99", Align::Right, 3, &latency(|row| &row.p99)),
-    ]
+    ];
+    if rows.iter().any(|(name, rung)| published(name, rung).is_some()) {
+        columns.push(column("published", Align::Right, 0, &published));
+    }
+    columns
 }
 
 /// The points of an axis at the highest number of users that all variants have; `None` while there is none.

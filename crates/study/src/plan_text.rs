@@ -506,10 +506,15 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
 
 /// What hosts give the databases on them, equal ones in one line.
 fn describe_compute(page: &mut Page, plan: &ClusterPlan) {
-    let same = |a: &HostCompute, b: &HostCompute| (a.cpus, a.memory) == (b.cpus, b.memory);
+    let same = |a: &HostCompute, b: &HostCompute| {
+        (a.cores, a.threads_per_core, a.memory) == (b.cores, b.threads_per_core, b.memory)
+    };
     for equal in plan.compute.chunk_by(same) {
         let names: Vec<&str> = equal.iter().map(|it| it.host.as_str()).collect();
-        let cpus = equal[0].cpus.map(|cpus| format!("{cpus} cores"));
+        let cpus = equal[0].cores.map(|cores| match equal[0].threads_per_core {
+            1 => format!("{cores} cores"),
+            threads => format!("{cores} cores of {threads} threads"),
+        });
         let memory = equal[0].memory.map(|memory| format!("{memory} of memory"));
         let limits: Vec<String> = cpus.into_iter().chain(memory).collect();
         let text =

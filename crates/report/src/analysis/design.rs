@@ -32,6 +32,8 @@ pub struct Design {
 pub struct Published {
     /// The design.
     pub design: usize,
+    /// One of several databases; empty where it is of all of them, or of the only one.
+    pub database: String,
     /// `headline`, `tpm`, `p95`, `volumes.data.read_latency_ns`, ...
     pub metric: String,
     /// Users of each value; of a job its sessions.

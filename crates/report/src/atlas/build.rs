@@ -81,10 +81,15 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
+    /// What is published of all databases together.
+    fn of_all(&self) -> impl Iterator<Item = &Published> {
+        self.analysis.published.iter().filter(|series| series.database.is_empty())
+    }
+
     /// The published metrics, in the order of the study.
     fn metrics(&self) -> Vec<&str> {
         let mut metrics: Vec<&str> = Vec::new();
-        for series in &self.analysis.published {
+        for series in self.of_all() {
             if !metrics.contains(&series.metric.as_str()) {
                 metrics.push(&series.metric);
             }
@@ -123,8 +128,7 @@ impl Series<'_> {
 
     fn ratios_of(&self, metric: &str, a: usize, b: usize) -> Vec<AtlasRatio> {
         let find = |design: usize| {
-            let all = &self.analysis.published;
-            all.iter().find(|series| series.design == design && series.metric == metric)
+            self.of_all().find(|series| series.design == design && series.metric == metric)
         };
         let Some((of_a, of_b)) = find(a).zip(find(b)) else { return Vec::new() };
         let mut places: Vec<(usize, usize)> = Vec::new();
@@ -244,8 +248,8 @@ impl Series<'_> {
     }
 
     fn figure(&self, metric: &str) -> AtlasFigure {
-        let all = &self.analysis.published;
-        let list: Vec<&Published> = all.iter().filter(|series| series.metric == metric).collect();
+        let list: Vec<&Published> =
+            self.of_all().filter(|series| series.metric == metric).collect();
         let mut users: Vec<u32> = list.iter().flat_map(|series| &series.users).copied().collect();
         users.sort_unstable();
         users.dedup();

@@ -366,6 +366,7 @@ status: string, };
 
 export type Published = {
 design: number,
+database: string,
 metric: string,
 users: Array<number>,
 values: Array<number>,

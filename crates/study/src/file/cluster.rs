@@ -5,7 +5,7 @@ use underlay_model::cluster::{Checksum, Method};
 
 use crate::entry::{Entry, Section};
 use crate::file::design::{GroupDevice, group_device};
-use crate::limits::CPUS;
+use crate::limits::{CPUS, THREADS_PER_CORE};
 use crate::plan::{ReductionKind, ResyncKind};
 use crate::section::*;
 
@@ -44,6 +44,10 @@ section! {
         "fault-domain" fault_domain: Entry<String> = One(text());
         /// Processors of each host, which the databases placed on it share. No limit, when left out.
         "cores" cores: Entry<f64> = One(number(CPUS));
+        /// Hardware threads of each core. With 2, the databases on a host get 1.18 times what its
+        /// cores alone give, and one of them may use as many processors as there are threads. 1, when
+        /// left out.
+        "threads-per-core" threads_per_core: Entry<u64> = One(whole(THREADS_PER_CORE));
         /// Memory of each host, which the databases placed on it share. No limit, when left out.
         "memory" memory: Entry<Bytes> = One(size());
         /// Its disk groups: 1 to 5; an empty list makes a host that only holds witnesses.
@@ -51,6 +55,7 @@ section! {
     }
     written_for {
         "groups" => "disk-groups", "cpus" => "cores", "memory-limit" => "memory",
+        "threads" => "threads-per-core", "hyper-threading" => "threads-per-core",
     }
     limits { "required": ["name", "disk-groups"] }
 }

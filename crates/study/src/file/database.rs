@@ -34,3 +34,34 @@ section! {
     }
     limits { "required": ["name"] }
 }
+
+impl Database {
+    /// Whether one of these databases can have that name. How many hosts they are placed on is not known here.
+    pub(crate) fn names(&self, database: &str) -> bool {
+        let Some(name) = self.name.get() else { return false };
+        let Some(rest) = database.strip_prefix(name.as_str()) else { return false };
+        let most = match self.is_numbered() {
+            false => return rest.is_empty(),
+            true => self.count.get().copied().unwrap_or(*DATABASES.end()),
+        };
+        let number = rest.strip_prefix('-').filter(|number| !number.starts_with(['0', '+']));
+        let number = number.and_then(|number| number.parse::<u64>().ok());
+        number.is_some_and(|number| (1..=most).contains(&number))
+    }
+
+    /// The name of the first of them.
+    pub(crate) fn first_name(&self) -> Option<String> {
+        let name = self.name.get()?;
+        Some(if self.is_numbered() { format!("{name}-1") } else { name.clone() })
+    }
+
+    /// Whether their names end in a number.
+    pub(crate) fn is_numbered(&self) -> bool {
+        !self.count.is_absent() || self.is_placed()
+    }
+
+    /// Whether they are placed on hosts of a cluster.
+    pub(crate) fn is_placed(&self) -> bool {
+        !self.per_host.is_absent() || !self.hosts.is_absent()
+    }
+}

@@ -12,6 +12,8 @@ section! {
         "design" design: Entry<String> = One(text());
         /// The point of each axis, by its name: `at = { tuning = "explicit" }`.
         "at" at: Section<Changes> = table::<Changes>();
+        /// One of several databases, by its own name: `oltp-3`. All of them together, when left out.
+        "database" database: Entry<String> = One(text());
         /// What was measured: `result` is what the workload counts (also written `nopm`), `p95` the response
         /// time of that, `volumes.data.read-latency` the latency of a volume.
         "metric" metric: Entry<String> = One(text());

@@ -217,6 +217,8 @@ pub struct PublishedSeries {
     pub design: String,
     /// The point of each axis, by their names; in the order of the axes.
     pub at: Vec<(String, String)>,
+    /// One of several databases; empty where it is of all of them, or of the only one.
+    pub database: String,
     /// What was measured, by the words of the study format: `nopm`, `p95`, ...
     pub metric: String,
     /// Unit of the values as printed; empty where it is that of the workload.

@@ -103,7 +103,12 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
     if !plan.compute.is_empty() {
         let compute = |it: &HostCompute| {
             let memory = it.memory.map(|memory| memory.0);
-            json!({ "host": it.host, "cpus": it.cpus, "memory_bytes": memory })
+            let mut compute = json!({ "host": it.host, "cpus": it.cpus(), "memory_bytes": memory });
+            if it.threads_per_core > 1 {
+                compute["cores"] = it.cores.into();
+                compute["threads_per_core"] = it.threads_per_core.into();
+            }
+            compute
         };
         cluster["compute"] = plan.compute.iter().map(compute).collect();
     }

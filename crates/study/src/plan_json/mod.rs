@@ -271,6 +271,9 @@ fn published(series: &PublishedSeries) -> Value {
         "source": series.source,
         "note": series.note,
     });
+    if !series.database.is_empty() {
+        published["database"] = series.database.as_str().into();
+    }
     if !series.at.is_empty() {
         let at = series.at.iter().map(|(axis, point)| (axis.clone(), point.as_str().into()));
         published["at"] = Value::Object(at.collect());
@@ -340,7 +343,10 @@ mod tests {
                 .any(|job| builtin.text.contains(&format!("[workload.{job}]")));
             // And of a block load what only databases have.
             let is_block_load = builtin.text.contains("[workload.block]");
+            // A job next to users is carried out at one number of them.
+            let has_job_beside = builtin.text.contains("\nworkload.backup");
             let given = match (is_job, is_block_load) {
+                (false, false) if has_job_beside => PlanOptions { users: None, ..options() },
                 (true, _) => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
                 (_, true) => PlanOptions { users: None, server_bin: None, ..options() },
                 (false, false) => options(),

@@ -281,8 +281,20 @@ impl Resolver<'_> {
     ) -> Option<()> {
         let path = |key: &str| format!("{}.hosts.{name}.{key}", keys.path);
         let cores = self.pick(&path("cores"), &[(layer, &section.cores)]);
+        let threads = self.pick(&path("threads-per-core"), &[(layer, &section.threads_per_core)]);
         let memory = self.pick(&path("memory"), &[(layer, &section.memory)]);
-        if cores == Pick::Refused || memory == Pick::Refused {
+        if cores == Pick::Refused || threads == Pick::Refused || memory == Pick::Refused {
+            return None;
+        }
+        let threads = threads.found();
+        if threads.is_some() && cores == Pick::Absent {
+            self.report.add(
+                section.threads_per_core.span().or_else(|| section.span.clone()),
+                "conflict",
+                format!("host `{name}` says the threads of its cores, and not how many it has"),
+                "without `cores` its databases have no limit that threads could raise",
+                "add for example cores = 24, or remove `threads-per-core`",
+            );
             return None;
         }
         let (divisor, is_scaled) = (f64::from(self.scale.divisor), self.scale != Scale::FULL);
@@ -298,10 +310,19 @@ impl Resolver<'_> {
             false => full,
         });
         keys.rows.extend(cores.as_ref().map(|cores| cores.setting(cores.value.to_string())));
+        keys.rows
+            .extend(threads.as_ref().map(|threads| threads.setting(threads.value.to_string())));
         keys.rows.extend(memory.as_ref().map(|memory| memory.setting(exact::size(memory.value))));
-        let (cpus, memory) = (cores.map(|it| it.value), memory.map(|it| it.value));
-        if cpus.is_some() || memory.is_some() {
-            let compute = |host: &HostSpec| HostCompute { host: host.name.clone(), cpus, memory };
+        let (cores, memory) = (cores.map(|it| it.value), memory.map(|it| it.value));
+        // The range was checked on reading.
+        let threads_per_core = threads.map_or(1, |threads| threads.value as u32);
+        if cores.is_some() || memory.is_some() {
+            let compute = |host: &HostSpec| HostCompute {
+                host: host.name.clone(),
+                cores,
+                threads_per_core,
+                memory,
+            };
             keys.compute.extend(hosts.iter().map(compute));
         }
         Some(())

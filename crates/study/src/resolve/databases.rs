@@ -397,9 +397,8 @@ fn members(resolved: &[Resolved<'_>], report: &mut Report) -> Vec<Member> {
     for one in resolved {
         let places = places(one, report);
         let numbers = places.iter().map(|(_, hosts)| hosts.len()).max();
-        let is_numbered = !one.section.count.is_absent() || is_placed(one.section);
         for number in 0..numbers.unwrap_or(1) {
-            let name = match is_numbered {
+            let name = match one.section.is_numbered() {
                 true => format!("{}-{}", one.name, number + 1),
                 false => one.name.clone(),
             };
@@ -448,16 +447,12 @@ fn members(resolved: &[Resolved<'_>], report: &mut Report) -> Vec<Member> {
     members
 }
 
-fn is_placed(section: &file::Database) -> bool {
-    !section.per_host.is_absent() || !section.hosts.is_absent()
-}
-
 /// The databases of a `[[database]]` in each design: one entry for each of them, with the host that it is placed on.
 fn places(one: &Resolved<'_>, report: &mut Report) -> Vec<(String, Vec<Option<String>>)> {
     let section = one.section;
     let Some(plan) = &one.plan else { return Vec::new() };
     let names = plan.designs.iter().map(|design| design.name.clone());
-    if !is_placed(section) {
+    if !section.is_placed() {
         let count = section.count.get().copied().unwrap_or(1);
         return names.map(|name| (name, vec![None; count as usize])).collect();
     }
@@ -585,8 +580,9 @@ fn check_hosts_of<'p>(
     let DatastoreKind::Cluster(cluster) = &design.kind else { return };
     for part in parts {
         let host = cluster.compute.iter().find(|it| part.host.as_ref() == Some(&it.host));
-        let Some(HostCompute { host, cpus, memory }) = host else { continue };
-        let too_many = part.engine.cpus.zip(*cpus).filter(|(own, all)| own > all);
+        let Some(compute) = host else { continue };
+        let HostCompute { host, memory, .. } = compute;
+        let too_many = part.engine.cpus.zip(compute.threads()).filter(|(own, all)| own > all);
         let too_much = part.engine.memory_limit.zip(*memory).filter(|(own, all)| own > all);
         let (what, label) = match (too_many, too_much) {
             (Some((own, all)), _) => ("processors", format!("{own} of {all}")),

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::entry::{Entry, Section};
-use crate::file::Published;
+use crate::file::{Database, Published, Workload};
 use crate::plan::PublishedSeries;
 use crate::suggest::{listed, nearest};
 
@@ -22,7 +22,7 @@ enum Quantity {
 }
 
 /// What a record has of each rung.
-const METRICS: [(&str, Quantity); 22] = [
+const METRICS: [(&str, Quantity); 26] = [
     ("result", Quantity::Count),
     ("nopm", Quantity::Count),
     ("tpm", Quantity::Count),
@@ -45,6 +45,11 @@ const METRICS: [(&str, Quantity); 22] = [
     ("restore-s", Quantity::Duration),
     ("restore-latency", Quantity::Time),
     ("restore-bytes-per-second", Quantity::ByteRate),
+    // Of several databases.
+    ("datastore-read-iops", Quantity::Count),
+    ("datastore-write-iops", Quantity::Count),
+    ("datastore-read-latency", Quantity::Time),
+    ("datastore-write-latency", Quantity::Time),
 ];
 
 /// What a record has of each volume of a rung, behind `volumes.NAME.`.
@@ -80,7 +85,13 @@ impl Quantity {
     }
 }
 
-impl Resolver<'_> {
+/// Whether this is a workload that ends by itself.
+fn is_job(workload: &Workload) -> bool {
+    let Workload { batch, warehouse, backup, .. } = workload;
+    batch.is_present() || warehouse.is_present() || backup.is_present()
+}
+
+impl<'a> Resolver<'a> {
     /// All series that are in order.
     pub(super) fn published(&mut self) -> Vec<PublishedSeries> {
         let Entry::Given { value: sections, .. } = &self.file.published else { return Vec::new() };
@@ -101,10 +112,9 @@ impl Resolver<'_> {
             _ => self.of_series(section, "design", &section.design),
         };
         let metric = self.of_series(section, "metric", &section.metric);
-        let workload = &self.file.workload;
-        let is_job = workload.batch.is_present()
-            || workload.warehouse.is_present()
-            || workload.backup.is_present();
+        // Whether it needs users depends on the database.
+        let (database, own) = self.database_of(section)?;
+        let is_job = is_job(own.unwrap_or(&self.file.workload.content));
         let users = match &section.users {
             Entry::Absent if is_job => Some(Vec::new()),
             users => self.of_series(section, "users", users),
@@ -135,6 +145,7 @@ impl Resolver<'_> {
         Some(PublishedSeries {
             design: design?,
             at: at?,
+            database,
             metric: metric?,
             unit,
             factor,
@@ -144,6 +155,38 @@ impl Resolver<'_> {
             source: source?,
             note: section.note.get().cloned().unwrap_or_default(),
         })
+    }
+
+    /// The database that a series is of, with what differs in its workload. `None` when there is none of that name.
+    fn database_of(
+        &mut self,
+        section: &Section<Published>,
+    ) -> Option<(String, Option<&'a Workload>)> {
+        let file = self.file;
+        let (name, span) = match &section.database {
+            Entry::Absent => return Some((String::new(), None)),
+            Entry::Refused => return None,
+            Entry::Given { value, span } => (value, span),
+        };
+        let all = file.database.get().map_or(&[][..], Vec::as_slice);
+        let known = |database: &&Section<Database>| database.content.names(name);
+        if let Some(database) = all.iter().find(known) {
+            let own = &database.content.workload;
+            return Some((name.clone(), own.is_present().then_some(&own.content)));
+        }
+        let names: Vec<String> = all.iter().flat_map(|it| it.content.first_name()).collect();
+        let help = match names.is_empty() {
+            true => "remove `database`: the study has no [[database]]".to_string(),
+            false => format!("write for example {}", listed(names.iter().map(String::as_str))),
+        };
+        self.report.at(
+            span,
+            "unknown-name",
+            format!("`{name}` is no database of this study"),
+            "equal databases have a number behind their name, from 1 to how many there are",
+            help,
+        );
+        None
     }
 
     /// The point of every axis.

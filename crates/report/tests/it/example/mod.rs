@@ -512,6 +512,7 @@ fn emulation(runs: usize) -> Vec<Emulation> {
 
 fn published() -> Vec<Published> {
     let series = |design, values: [f64; 4]| Published {
+        database: String::new(),
         design,
         metric: "tpm".into(),
         users: vec![1, 8, 21, 89],

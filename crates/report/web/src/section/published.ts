@@ -13,10 +13,12 @@ import { vocabulary } from "../vocabulary";
 
 /** The section. */
 export function published(page: Page): HTMLElement | null {
-  const all = page.analysis.published;
-  if (all.length === 0) return null;
+  const published = page.analysis.published;
+  if (published.length === 0) return null;
+  const all = published.filter((series) => series.database === "");
+  const databases = [...new Set(published.map((series) => series.database))].filter((name) => name !== "");
   const metrics = [...new Set(all.map((series) => series.metric))];
-  const remarks = [...new Set(all.map((series) =>
+  const remarks = [...new Set(published.map((series) =>
     [[series.experiment, series.source].filter(Boolean).join(", "), series.note].filter(Boolean).join(": ")))];
   return section(
     "published", "Published results",
@@ -27,7 +29,15 @@ export function published(page: Page): HTMLElement | null {
     deviations(page.analysis.study.deviations),
     html("details", { class: "disclosure" },
       html("summary", {}, "Published values"),
-      metrics.map((metric) => numbers(page, metric, all.filter((s) => s.metric === metric)))));
+      metrics.map((metric) => numbers(page, metric, all.filter((s) => s.metric === metric))),
+      databases.flatMap((name) => {
+        const own = published.filter((series) => series.database === name);
+        const list = [...new Set(own.map((series) => series.metric))];
+        return [
+          html("h3", {}, name),
+          ...list.map((metric) => numbers(page, metric, own.filter((s) => s.metric === metric))),
+        ];
+      })));
 }
 
 /** What differs from the publication; nothing of a study that says nothing. */

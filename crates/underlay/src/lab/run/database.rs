@@ -113,8 +113,9 @@ impl<'a> ActiveRun<'a> {
         let design: &'a DesignPlan = self.design;
         let DatastoreKind::Cluster(cluster) = &design.kind else { return Ok(Vec::new()) };
         let mut hosts = Vec::new();
-        for HostCompute { host, cpus, memory } in &cluster.compute {
-            let limits = self.limits(*memory, *cpus);
+        for compute in &cluster.compute {
+            let limits = self.limits(compute.memory, compute.cpus());
+            let HostCompute { host, .. } = compute;
             let name = format!("underlay-{}-{}-{host}", std::process::id(), self.log.run.0);
             let (cgroup, not) = Cgroup::create(self.teardown, &name, &limits)
                 .during("create a control group for a host")?;
