@@ -36,16 +36,24 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 43] = [
+const STUDIES: [(&str, &str); 51] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
     ("kingston/k1", include_str!("../builtin/studies/kingston/k1.toml")),
     ("kingston/k3", include_str!("../builtin/studies/kingston/k3.toml")),
     ("kingston/k4", include_str!("../builtin/studies/kingston/k4.toml")),
+    ("kingston/k5", include_str!("../builtin/studies/kingston/k5.toml")),
+    ("kingston/k5-backups", include_str!("../builtin/studies/kingston/k5-backups.toml")),
     ("host-failure", include_str!("../builtin/studies/host-failure.toml")),
     ("memory-sweep", include_str!("../builtin/studies/memory-sweep.toml")),
     ("example", include_str!("../builtin/studies/example.toml")),
     ("snapshot-replication", include_str!("../builtin/studies/snapshot-replication.toml")),
+    ("storagereview/sr1", include_str!("../builtin/studies/storagereview/sr1.toml")),
+    ("storagereview/sr2", include_str!("../builtin/studies/storagereview/sr2.toml")),
+    ("vmware/v2", include_str!("../builtin/studies/vmware/v2.toml")),
+    ("vmware/v3", include_str!("../builtin/studies/vmware/v3.toml")),
+    ("vmware/v4", include_str!("../builtin/studies/vmware/v4.toml")),
+    ("vmware/v5", include_str!("../builtin/studies/vmware/v5.toml")),
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
     ("demartek/d1", include_str!("../builtin/studies/demartek/d1.toml")),
     ("demartek/d2", include_str!("../builtin/studies/demartek/d2.toml")),
@@ -82,7 +90,7 @@ const STUDIES: [(&str, &str); 43] = [
     ("storagereview/sr18", include_str!("../builtin/studies/storagereview/sr18.toml")),
 ];
 
-const DESIGNS: [(&str, &str); 19] = [
+const DESIGNS: [(&str, &str); 21] = [
     ("kingston-nvme", include_str!("../builtin/designs/kingston-nvme.toml")),
     ("kingston-sata-dc500m", include_str!("../builtin/designs/kingston-sata-dc500m.toml")),
     ("kingston-sata-5200eco", include_str!("../builtin/designs/kingston-sata-5200eco.toml")),
@@ -99,6 +107,11 @@ const DESIGNS: [(&str, &str); 19] = [
     (
         "storagereview-optane-reduced",
         include_str!("../builtin/designs/storagereview-optane-reduced.toml"),
+    ),
+    ("storagereview-sas", include_str!("../builtin/designs/storagereview-sas.toml")),
+    (
+        "storagereview-sas-reduced",
+        include_str!("../builtin/designs/storagereview-sas-reduced.toml"),
     ),
     ("vmware-pm1725a", include_str!("../builtin/designs/vmware-pm1725a.toml")),
     ("demartek-nvme-board", include_str!("../builtin/designs/demartek-nvme-board.toml")),
@@ -216,8 +229,8 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 43);
-        assert_eq!(builtin_designs().len(), 19);
+        assert_eq!(builtin_studies().len(), 51);
+        assert_eq!(builtin_designs().len(), 21);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);
         assert!(devices.contains(&"p4800x-375") && devices.contains(&"null"));

@@ -92,7 +92,7 @@ fn each_database_is_the_study_with_what_it_says_itself() {
 
 #[test]
 fn a_study_without_databases_has_one_without_a_name() {
-    for builtin in builtin_studies() {
+    for builtin in builtin_studies().iter().filter(|study| !study.text.contains("[[database]]")) {
         let plan = planned_with(&builtin.source(), &PlanOptions::default());
         for (position, point) in plan.plans().into_iter().enumerate() {
             let [only] = &point.databases[..] else {

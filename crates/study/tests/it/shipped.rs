@@ -116,8 +116,12 @@ fn laptop() -> HostView<'static> {
 fn published_experiments_fit_a_laptop_at_a_scale() {
     let published = builtin_studies().iter().filter(|study| study.name.contains('/'));
     for study in published {
-        // The batch is small as it is.
-        let divisor = if study.text.contains("[workload.batch]") { 1 } else { 32 };
+        // The batch is small as it is; several databases take several times the room.
+        let divisor = match study.text.contains("[workload.batch]") {
+            true => 1,
+            false if study.text.contains("[[database]]") => 64,
+            false => 32,
+        };
         let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
         let plan = planned(study, &options, &laptop());
         let full = planned(study, &PlanOptions::default(), &HostView::unlimited());
@@ -290,6 +294,80 @@ fn results_that_are_kept_apart_are_in_no_study() {
     };
     assert!(kept_apart.iter().all(|name| published(name) == 0));
     assert!(printed.iter().all(|name| published(name) >= 2));
+}
+
+#[test]
+fn the_databases_of_the_fifth_test_are_those_of_the_paper() {
+    let at_full_size =
+        |name: &str| planned_by_name(name, &PlanOptions::default(), &HostView::unlimited());
+    let in_design = |plan: &Plan, design: usize| {
+        let plan = plan.plans()[plan.point_of(design)];
+        let here = plan.databases.iter().filter(|it| it.part(&plan.designs[design]).is_some());
+        let (jobs, users): (Vec<_>, Vec<_>) = here.partition(|database| database.is_job());
+        (users.len(), jobs.len())
+    };
+    let plan = at_full_size("kingston/k5");
+    assert_eq!((in_design(&plan, 0), in_design(&plan, 1)), ((12, 0), (9, 0)));
+    let plan = at_full_size("kingston/k5-backups");
+    let databases: Vec<_> = (0..4).map(|design| in_design(&plan, design)).collect();
+    assert_eq!(databases, [(8, 0), (8, 4), (6, 0), (6, 3)]);
+    // Of each machine and of all of them: 12 and 9, 8 and 6.
+    let printed = |plan: &Plan, metric: &str, design: &str| -> (Vec<f64>, f64) {
+        let of = |it: &&underlay_study::PublishedSeries| it.design == design && it.metric == metric;
+        let (each, all): (Vec<_>, Vec<_>) =
+            plan.published.iter().filter(of).partition(|series| !series.database.is_empty());
+        assert_eq!(all.len(), 1, "{metric} of {design}");
+        (each.iter().map(|series| series.values[0]).collect(), all[0].values[0])
+    };
+    for (name, design, machines, mean) in [
+        ("kingston/k5", "dc1500m", 12, 523_516.0),
+        ("kingston/k5", "5200eco", 9, 269_320.0),
+        ("kingston/k5-backups", "dc1500m", 8, 575_933.0),
+        ("kingston/k5-backups", "5200eco", 6, 351_258.0),
+    ] {
+        let (each, all) = printed(&at_full_size(name), "tpm", design);
+        assert_eq!((each.len(), each.iter().sum::<f64>()), (machines, all), "{name}");
+        // The mean as the paper printed it, truncated.
+        assert_eq!((all / machines as f64).floor(), mean, "{name}");
+    }
+}
+
+/// A shop has a size in steps: scaled sizes are rounded to them, and do not become the smallest shop.
+#[test]
+fn a_shop_is_scaled_to_the_nearest_size_that_there_is() {
+    let customers = |divisor| {
+        let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
+        let plan = planned_by_name("vmware/v2", &options, &HostView::unlimited());
+        plan.workload.kind.population().count
+    };
+    // 80 GB have 160 million customers; a 48th of 80 GB are 1,666,666.7 kB.
+    assert_eq!((customers(1), customers(64), customers(48)), (160_000_000, 2_500_000, 3_333_320));
+}
+
+#[test]
+fn the_hosts_of_hyper_threading_have_a_fifth_more_with_it() {
+    let plan = planned_by_name("vmware/v3", &PlanOptions::default(), &HostView::unlimited());
+    let cpus = plan.designs.iter().map(|design| match &design.kind {
+        underlay_study::DatastoreKind::Cluster(cluster) => {
+            cluster.compute.iter().map(|host| host.cpus().expect("a limit")).collect::<Vec<_>>()
+        }
+        _ => panic!("{} is no cluster", design.name),
+    });
+    let cpus: Vec<_> = cpus.collect();
+    assert_eq!(cpus[0], [24.0; 4]);
+    assert!(
+        cpus[1].len() == 4 && cpus[1].iter().all(|cpus| (cpus - 28.32).abs() < 1e-9),
+        "{cpus:?}"
+    );
+    // A machine sees one processor per thread.
+    let plan = planned_by_name("vmware/v2", &PlanOptions::default(), &HostView::unlimited());
+    assert_eq!(plan.designs[2].engine.cpus, Some(48.0));
+    let text = underlay_study::render_plan(&plan, 100);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let gives = "gives its databases 24 cores of 2 threads, 256 GiB of memory";
+    assert!(text.contains(gives), "{text}");
+    let host = &plan_json(&plan)["designs"][2]["datastore"]["cluster"]["compute"][3];
+    assert_eq!((&host["cores"], &host["threads_per_core"]), (&24.0.into(), &2.into()));
 }
 
 #[test]

@@ -29,9 +29,10 @@ impl DvdstoreChoice {
 
     /// At the size of the plan; a shop has a smallest size.
     pub fn scale(&mut self, scale: Scale) {
-        let nominal_kb = self.size.value.nominal_kb() / u64::from(scale.divisor);
-        let smallest = || Size::of_nominal_kb(SMALLEST_KB).unwrap_or(self.size.value);
-        let size = Size::of_nominal_kb(nominal_kb).unwrap_or_else(|_| smallest());
+        let scaled = self.size.value.nominal_kb() / u64::from(scale.divisor);
+        // Sizes have steps, the first of which is the smallest shop.
+        let nominal_kb = (scaled / SMALLEST_KB).max(1) * SMALLEST_KB;
+        let size = Size::of_nominal_kb(nominal_kb).unwrap_or(self.size.value);
         self.size = self.size.scaled(size, self.size.value.to_string());
     }
 
@@ -42,7 +43,7 @@ impl DvdstoreChoice {
     }
 }
 
-/// The smallest shop there is, in nominal kB.
+/// The smallest shop there is, in nominal kB, and what sizes are multiples of.
 const SMALLEST_KB: u64 = 10;
 
 impl Resolver<'_> {
