@@ -11,6 +11,7 @@ mod drive_by_url;
 mod io;
 mod mariadb;
 mod power_cut;
+mod published_studies;
 mod reproduce;
 mod simulate_and_calibrate;
 mod study_axes;
