@@ -125,6 +125,7 @@ fn job(size: Size) -> Analysis {
     let mut job = analysis(size);
     job.workload.is_job = true;
     let result = |design, printed, own| Published {
+        database: String::new(),
         design,
         metric: "headline".into(),
         users: vec![16],
