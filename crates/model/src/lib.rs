@@ -68,6 +68,8 @@ pub mod cluster;
 
 pub mod performance;
 
+pub mod target;
+
 pub use copies::{CopyState, device_names};
 pub use device::{Completion, Device};
 pub use device_condition::DeviceCondition;

@@ -11,8 +11,8 @@
 use crate::client::ClientSpec;
 use crate::result::SimulationResult;
 use crate::run::{RunSpec, simulate};
-use crate::target::Target;
 use underlay_core::{Nanos, RootSeed};
+use underlay_model::target::Target;
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::Pace;
 use underlay_workload::block::curve::{CurvePoint, curve_rate};

@@ -11,8 +11,6 @@
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-pub mod target;
-
 pub mod client;
 
 pub mod result;
@@ -23,16 +21,13 @@ pub mod run;
 
 pub mod curve;
 
-pub mod stack;
-
-pub mod cluster_target;
-
 pub mod experiments;
 
 pub use client::ClientSpec;
-pub use cluster_target::{ClusterTarget, ClusterTargetError, WriteBuffers};
 pub use curve::{Curve, CurveSpec, MeasuredPoint, rate_curve};
 pub use result::{Latencies, Second, SimulationResult, StreamResult};
 pub use run::{RunSpec, simulate};
-pub use stack::Stack;
-pub use target::{StoreTarget, Target, TargetFinished, TargetOutcome};
+pub use underlay_model::target::{
+    ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished, TargetOutcome,
+    WriteBuffers,
+};

@@ -8,11 +8,11 @@
 use crate::client::{Client, ClientSpec};
 use crate::result::{Second, SimulationResult, StreamResult, access_index};
 use crate::rounds::Slices;
-use crate::target::{Target, TargetFinished, TargetOutcome};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::Request;
+use underlay_model::target::{Target, TargetFinished, TargetOutcome};
 use underlay_workload::block::Access;
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -4,14 +4,14 @@ use super::catalogue::testbeds;
 use super::fit::{Fit, fit_stack};
 use super::testbed::{Experiment, Load, Prefill, Shape, System, Testbed};
 use crate::client::ClientSpec;
-use crate::cluster_target::{ClusterTarget, ClusterTargetError};
 use crate::curve::{Curve, CurveSpec, rate_curve};
 use crate::result::SimulationResult;
 use crate::run::{RunSpec, simulate};
-use crate::stack::Stack;
-use crate::target::StoreTarget;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::disk_group::Reduction;
+use underlay_model::target::Stack;
+use underlay_model::target::StoreTarget;
+use underlay_model::target::{ClusterTarget, ClusterTargetError};
 use underlay_model::{Store, StoreDevice, StoreVolume, builtin};
 use underlay_study::{
     ClusterPlan, DatastoreKind, PublishedNumber, builtin_datastore, published_numbers,

@@ -8,9 +8,9 @@
 //! Touching the bytes costs too, and that has public figures, which are not fitted: what one core copies through a
 //! network stack, and what it decompresses.
 
+use crate::cluster::{Method, Policy};
+use crate::{Operation, Request};
 use underlay_core::Nanos;
-use underlay_model::cluster::{Method, Policy};
-use underlay_model::{Operation, Request};
 
 /// One core moves 42 Gbit/s through a tuned TCP stack, most of it copying (Cai et al., "Understanding Host Network Stack
 /// Overheads", SIGCOMM 2021).
@@ -66,9 +66,9 @@ fn write_ios(policy: &Policy) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::Stack;
+    use crate::Request;
+    use crate::cluster::{Method, Policy};
     use underlay_core::Nanos;
-    use underlay_model::Request;
-    use underlay_model::cluster::{Method, Policy};
 
     #[test]
     fn writes_cost_what_their_copies_cost() {

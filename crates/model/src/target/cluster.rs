@@ -3,15 +3,15 @@
 //! Machines are assigned to hosts round-robin. A request first passes the software stack of its machine's host ([`Stack`]), in order of
 //! arrival, and then goes to the cluster, from that host. Instructions for the data plane are dropped: there are no bytes here.
 
-use crate::stack::Stack;
-use crate::target::{Target, TargetFinished, TargetOutcome};
-use std::collections::VecDeque;
-use underlay_core::{Bytes, Nanos, RootSeed};
-use underlay_model::cluster::{
+use super::stack::Stack;
+use super::{Target, TargetFinished, TargetOutcome};
+use crate::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ClusterSpec, GroupId, HostId, Outcome, PlacementRefusal,
     Policy, VolumeId,
 };
-use underlay_model::{Request, RequestId};
+use crate::{Request, RequestId};
+use std::collections::VecDeque;
+use underlay_core::{Bytes, Nanos, RootSeed};
 
 /// Why a cluster cannot be simulated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -239,11 +239,11 @@ impl Target for ClusterTarget {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stack::Stack;
     use super::{ClusterTarget, ClusterTargetError};
-    use crate::stack::Stack;
+    use crate::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+    use crate::{DiskGroupSpec, builtin};
     use underlay_core::{Bytes, Nanos, RootSeed};
-    use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
-    use underlay_model::{DiskGroupSpec, builtin};
 
     #[test]
     fn a_filled_cluster_begins_with_other_data_on_every_device() {
