@@ -1,0 +1,149 @@
+//! What all databases of a simulation share: time, storage, processors, timers, and who is to be woken.
+
+use crate::cpu::Cpu;
+use crate::spec::HostSpec;
+use crate::station::Station;
+use crate::timers::Timers;
+use std::collections::VecDeque;
+use underlay_core::Nanos;
+use underlay_model::Request;
+use underlay_model::target::{Target, TargetFinished};
+
+/// What a burst on a processor is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// A session.
+    Session { database: u16, session: u32 },
+    /// The software path of an I/O request, which goes to the storage afterwards.
+    Submit { io: u32 },
+    /// Work that nothing waits for.
+    Background,
+}
+
+/// What an I/O request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A session reads a page.
+    Read { database: u16, session: u32 },
+    /// The log is written.
+    LogWrite { database: u16 },
+    /// The log is flushed.
+    LogFlush { database: u16 },
+    /// Pages are written in the background.
+    PageWrite { database: u16 },
+    /// The data volume is flushed at the end of a checkpoint.
+    DataFlush { database: u16 },
+}
+
+impl Purpose {
+    /// Its place among the I/O stations.
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Purpose::Read { .. } => 0,
+            Purpose::LogWrite { .. } => 1,
+            Purpose::LogFlush { .. } => 2,
+            Purpose::PageWrite { .. } => 3,
+            Purpose::DataFlush { .. } => 4,
+        }
+    }
+
+    pub(crate) const fn database(self) -> u16 {
+        match self {
+            Purpose::Read { database, .. }
+            | Purpose::LogWrite { database }
+            | Purpose::LogFlush { database }
+            | Purpose::PageWrite { database }
+            | Purpose::DataFlush { database } => database,
+        }
+    }
+}
+
+/// Kinds of [`Purpose`].
+pub(crate) const PURPOSES: usize = 5;
+
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    purpose: Purpose,
+    volume: usize,
+    request: Request,
+    issued: Nanos,
+}
+
+/// Where I/O of a database goes through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoPath {
+    pub(crate) host: usize,
+    pub(crate) cpu_per_io: Nanos,
+}
+
+/// The shared state.
+pub(crate) struct Core<T> {
+    pub(crate) now: Nanos,
+    pub(crate) target: T,
+    pub(crate) cpus: Vec<Cpu<Task>>,
+    pub(crate) timers: Timers,
+    /// Sessions that can go on: database, session.
+    pub(crate) ready: VecDeque<(u16, u32)>,
+    /// Per database and purpose.
+    pub(crate) stations: Vec<[Station; PURPOSES]>,
+    ios: Vec<Io>,
+    free: Vec<u32>,
+}
+
+impl<T: Target> Core<T> {
+    pub(crate) fn new(target: T, hosts: &[HostSpec], databases: usize) -> Core<T> {
+        Core {
+            now: Nanos::ZERO,
+            target,
+            cpus: hosts.iter().map(Cpu::new).collect(),
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            stations: vec![[Station::default(); PURPOSES]; databases],
+            ios: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Asks the storage for something, after the host's software path.
+    pub(crate) fn submit(
+        &mut self,
+        path: IoPath,
+        volume: usize,
+        request: Request,
+        purpose: Purpose,
+    ) {
+        let io = Io { purpose, volume, request, issued: self.now };
+        self.stations[usize::from(purpose.database())][purpose.index()].arrive(self.now);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.ios[slot as usize] = io;
+                slot
+            }
+            None => {
+                self.ios.push(io);
+                self.ios.len() as u32 - 1
+            }
+        };
+        if path.cpu_per_io == Nanos::ZERO {
+            self.pass_on(slot);
+        } else {
+            self.cpus[path.host].submit(self.now, path.cpu_per_io, Task::Submit { io: slot });
+        }
+    }
+
+    /// A request has passed the software path.
+    pub(crate) fn pass_on(&mut self, slot: u32) {
+        let io = self.ios[slot as usize];
+        self.target.submit(self.now, io.volume, &io.request, slot);
+    }
+
+    /// A request is done.
+    pub(crate) fn complete(&mut self, done: &TargetFinished) -> Purpose {
+        let io = self.ios[done.slot as usize];
+        self.free.push(done.slot);
+        let purpose = io.purpose;
+        let station = &mut self.stations[usize::from(purpose.database())][purpose.index()];
+        station.depart(self.now, io.issued);
+        purpose
+    }
+}

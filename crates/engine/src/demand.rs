@@ -1,0 +1,135 @@
+//! What transactions demand of a database: processor time, log bytes, and what moving a page costs.
+//!
+//! A profile is data: it comes from the defaults here or from a recorded run. Which pages a transaction touches and
+//! which rows it locks are not part of it, because they follow from the drawn keys ([`crate::layout`]). Processor
+//! times are those of one thread that has its core to itself on a host of speed 1 (see [`crate::HostSpec::speed`]).
+//!
+//! The defaults are orders of magnitude, not measurements of anybody's system. Replace them by a measured profile where
+//! absolute numbers matter; ratios of designs depend on them less.
+
+use underlay_core::Nanos;
+
+/// Demands of one engine under one workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandProfile {
+    /// Per transaction type, in the order of the workload's `Shape::types`.
+    pub types: Vec<TypeDemand>,
+    /// Processor time of the server per page that it reads into the buffer pool, of which the kernel's share is most.
+    pub cpu_per_page_read: Nanos,
+    /// Processor time per page that a server process or thread writes, wherever it is written from.
+    pub cpu_per_page_write: Nanos,
+    /// Processor time per flush of the log, of the session that flushes.
+    pub cpu_per_log_flush: Nanos,
+    /// Processor time of the load generator per transaction; used where the client has a host.
+    pub client_cpu: Nanos,
+    /// Every processor time of the server is multiplied by this; 1 by default. For a fit on one measured point.
+    pub cpu_factor: f64,
+    /// All log bytes but page images are multiplied by this; 1 by default. For a fit on one measured point.
+    pub log_factor: f64,
+}
+
+/// Demands of one type of transaction.
+///
+/// A *unit* is the type's own measure of size: TPC-C an order line (New-Order, about 10), a delivered order (Delivery, 10), a
+/// counted line (Stock-Level, about 200), a customer looked at (Payment, Order-Status; 1 by number, 3 by name);
+/// sysbench a statement or the rows it returns; DVD Store a line or a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeDemand {
+    /// The workload's name of the type.
+    pub name: String,
+    /// Processor time per transaction, without its units.
+    pub cpu_base: Nanos,
+    /// Processor time per unit on top.
+    pub cpu_per_unit: Nanos,
+    /// Log bytes per transaction, without its units and without full-page images.
+    pub log_bytes_base: u32,
+    /// Log bytes per unit on top.
+    pub log_bytes_per_unit: u32,
+}
+
+impl TypeDemand {
+    /// Processor time of a transaction of so many units.
+    pub fn cpu(&self, units: u32) -> Nanos {
+        Nanos(self.cpu_base.0 + self.cpu_per_unit.0 * u64::from(units))
+    }
+
+    /// Log bytes of a transaction of so many units.
+    pub fn log_bytes(&self, units: u32) -> u64 {
+        u64::from(self.log_bytes_base) + u64::from(self.log_bytes_per_unit) * u64::from(units)
+    }
+}
+
+/// Microseconds per transaction and per unit, bytes of log per transaction and per unit.
+type Row = (&'static str, u64, u64, u32, u32);
+
+/// PostgreSQL, TPC-C as functions with one round trip each. Log bytes from the formats of its records: 50 to 90 bytes
+/// for an update in place, 90 to 140 for an inserted row, 60 to 80 for an index entry, 34 for the commit.
+const TPCC_POSTGRESQL: [Row; 5] = [
+    ("new_order", 170, 42, 700, 360),
+    ("payment", 120, 12, 620, 0),
+    ("order_status", 90, 12, 0, 0),
+    ("delivery", 90, 95, 60, 1_450),
+    ("stock_level", 120, 3, 0, 0),
+];
+
+/// InnoDB: the same work in stored procedures. Redo also describes the undo records, and no page images.
+const TPCC_MARIADB: [Row; 5] = [
+    ("new_order", 150, 44, 1_100, 480),
+    ("payment", 110, 12, 1_000, 0),
+    ("order_status", 80, 12, 0, 0),
+    ("delivery", 80, 100, 120, 2_200),
+    ("stock_level", 100, 3, 0, 0),
+];
+
+fn profile(rows: &[Row], page_read_us: u64) -> DemandProfile {
+    let types = rows.iter().map(|&(name, base, unit, log_base, log_unit)| TypeDemand {
+        name: name.to_string(),
+        cpu_base: Nanos::from_micros(base),
+        cpu_per_unit: Nanos::from_micros(unit),
+        log_bytes_base: log_base,
+        log_bytes_per_unit: log_unit,
+    });
+    DemandProfile {
+        types: types.collect(),
+        cpu_per_page_read: Nanos::from_micros(page_read_us),
+        cpu_per_page_write: Nanos::from_micros(6),
+        cpu_per_log_flush: Nanos::from_micros(15),
+        client_cpu: Nanos::from_micros(25),
+        cpu_factor: 1.0,
+        log_factor: 1.0,
+    }
+}
+
+impl DemandProfile {
+    /// The same demands with the factors applied, which are 1 then.
+    pub fn scaled(&self) -> DemandProfile {
+        let cpu = |time: Nanos| Nanos((time.0 as f64 * self.cpu_factor).round() as u64);
+        let log = |bytes: u32| (f64::from(bytes) * self.log_factor).round() as u32;
+        let types = self.types.iter().map(|demand| TypeDemand {
+            name: demand.name.clone(),
+            cpu_base: cpu(demand.cpu_base),
+            cpu_per_unit: cpu(demand.cpu_per_unit),
+            log_bytes_base: log(demand.log_bytes_base),
+            log_bytes_per_unit: log(demand.log_bytes_per_unit),
+        });
+        DemandProfile {
+            types: types.collect(),
+            cpu_per_page_read: cpu(self.cpu_per_page_read),
+            cpu_per_page_write: cpu(self.cpu_per_page_write),
+            cpu_per_log_flush: cpu(self.cpu_per_log_flush),
+            client_cpu: self.client_cpu,
+            cpu_factor: 1.0,
+            log_factor: 1.0,
+        }
+    }
+
+    /// Default demands of TPC-C on PostgreSQL.
+    pub fn tpcc_postgresql() -> DemandProfile {
+        profile(&TPCC_POSTGRESQL, 8)
+    }
+
+    /// Default demands of TPC-C on MariaDB.
+    pub fn tpcc_mariadb() -> DemandProfile {
+        profile(&TPCC_MARIADB, 12)
+    }
+}

@@ -1,0 +1,205 @@
+//! PostgreSQL's buffer replacement: a hand goes round the frames and takes the first one whose usage count is 0, counting down
+//! those it passes.
+//!
+//! A page enters with the count 1 and each touch adds 1, up to 5 (`BM_MAX_USAGE_COUNT`). Frames that were never used
+//! are taken first. A frame that is being read into is passed over, as a pinned one is. There are no ring buffers here:
+//! jobs that scan have their own.
+
+use super::{PoolCounters, Touched};
+use crate::page::{NOWHERE, PageId, PageMap};
+
+/// PostgreSQL's highest usage count.
+const USAGE_MAX: u8 = 5;
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    page: PageId,
+    usage: u8,
+    is_dirty: bool,
+    is_loading: bool,
+}
+
+/// The pool.
+#[derive(Clone, Debug)]
+pub struct ClockSweep {
+    frames: Vec<Frame>,
+    frames_max: u32,
+    places: PageMap,
+    hand: u32,
+    usage_first: u8,
+    usage_max: u8,
+    dirty: u32,
+    counters: PoolCounters,
+}
+
+impl ClockSweep {
+    /// PostgreSQL's shared buffers: so many empty frames, at least 1.
+    pub fn postgresql(frames: u32) -> ClockSweep {
+        ClockSweep::with_usage(frames, 1, USAGE_MAX)
+    }
+
+    /// Second chance: a page enters with the count 0, and a touch makes it 1. Stands for the kernel's two lists, which give
+    /// way first to pages that were used once.
+    pub fn second_chance(frames: u32) -> ClockSweep {
+        ClockSweep::with_usage(frames, 0, 1)
+    }
+
+    fn with_usage(frames: u32, usage_first: u8, usage_max: u8) -> ClockSweep {
+        ClockSweep {
+            frames: Vec::new(),
+            frames_max: frames.max(1),
+            places: PageMap::default(),
+            hand: 0,
+            usage_first,
+            usage_max,
+            dirty: 0,
+            counters: PoolCounters::default(),
+        }
+    }
+
+    /// Touches a page, and gives it a frame if it has none.
+    #[inline]
+    pub fn touch(&mut self, page: PageId, writes: bool) -> Touched {
+        let place = self.places.get(page);
+        if place != NOWHERE {
+            self.counters.hits += 1;
+            let frame = &mut self.frames[place as usize];
+            frame.usage = (frame.usage + 1).min(self.usage_max);
+            if writes && !frame.is_dirty {
+                frame.is_dirty = true;
+                self.dirty += 1;
+            }
+            return Touched::Hit(place);
+        }
+        self.load(page, writes)
+    }
+
+    fn load(&mut self, page: PageId, is_dirty: bool) -> Touched {
+        let entering = Frame { page, usage: self.usage_first, is_dirty, is_loading: false };
+        let (place, evicted) = if self.frames.len() < self.frames_max as usize {
+            self.frames.push(entering);
+            (self.frames.len() as u32 - 1, None)
+        } else {
+            let Some(place) = self.victim() else { return Touched::Full };
+            let old = std::mem::replace(&mut self.frames[place as usize], entering);
+            self.places.set(old.page, NOWHERE);
+            self.counters.evictions += 1;
+            self.counters.dirty_evictions += u64::from(old.is_dirty);
+            self.dirty -= u32::from(old.is_dirty);
+            (place, Some((old.page, old.is_dirty)))
+        };
+        self.counters.misses += 1;
+        self.dirty += u32::from(is_dirty);
+        self.places.set(page, place);
+        Touched::Missed { frame: place, evicted }
+    }
+
+    /// The frame that gives way: none when all are being read into.
+    fn victim(&mut self) -> Option<u32> {
+        let rounds = u32::from(self.usage_max) + 2;
+        for _ in 0..u64::from(rounds) * u64::from(self.frames_max) {
+            let place = self.hand;
+            self.hand = if place + 1 == self.frames_max { 0 } else { place + 1 };
+            let frame = &mut self.frames[place as usize];
+            if frame.is_loading {
+                continue;
+            }
+            if frame.usage == 0 {
+                return Some(place);
+            }
+            frame.usage -= 1;
+        }
+        None
+    }
+
+    /// Whether a page is in memory, without touching it.
+    pub fn contains(&self, page: PageId) -> bool {
+        self.places.get(page) != NOWHERE
+    }
+
+    /// Marks a frame as being read into, or as read.
+    pub fn set_loading(&mut self, frame: u32, is_loading: bool) {
+        self.frames[frame as usize].is_loading = is_loading;
+    }
+
+    /// Whether a frame is being read into.
+    pub fn is_loading(&self, frame: u32) -> bool {
+        self.frames[frame as usize].is_loading
+    }
+
+    /// The page of a frame.
+    pub fn page(&self, frame: u32) -> PageId {
+        self.frames[frame as usize].page
+    }
+
+    /// Marks a page as written, if it is in memory and dirty; whether it was.
+    pub fn clean(&mut self, page: PageId) -> bool {
+        let place = self.places.get(page);
+        if place == NOWHERE || !self.frames[place as usize].is_dirty {
+            return false;
+        }
+        self.frames[place as usize].is_dirty = false;
+        self.dirty -= 1;
+        true
+    }
+
+    /// Marks all pages as written.
+    pub fn clean_all(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.is_dirty = false);
+        self.dirty = 0;
+    }
+
+    /// Every dirty page, in no order.
+    pub fn dirty_pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.frames.iter().filter(|frame| frame.is_dirty).map(|frame| frame.page)
+    }
+
+    /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames before the hand are
+    /// found that can be reused.
+    pub fn dirty_ahead(&self, wanted: u32, most: u32, pages: &mut Vec<PageId>) {
+        if (self.frames.len() as u32) < self.frames_max {
+            return;
+        }
+        let (mut reusable, mut found) = (0, 0);
+        for step in 0..self.frames_max {
+            if reusable >= wanted || found >= most {
+                return;
+            }
+            let place = (u64::from(self.hand) + u64::from(step)) % u64::from(self.frames_max);
+            let frame = &self.frames[place as usize];
+            if frame.usage == 0 {
+                reusable += 1;
+                if frame.is_dirty {
+                    found += 1;
+                    pages.push(frame.page);
+                }
+            }
+        }
+    }
+
+    /// Whether a page is in memory and dirty.
+    pub fn is_dirty(&self, page: PageId) -> bool {
+        let place = self.places.get(page);
+        place != NOWHERE && self.frames[place as usize].is_dirty
+    }
+
+    /// Number of dirty pages.
+    pub fn dirty(&self) -> u32 {
+        self.dirty
+    }
+
+    /// Frames in use.
+    pub fn used(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    /// Frames.
+    pub fn frames(&self) -> u32 {
+        self.frames_max
+    }
+
+    /// What was counted; counting begins again.
+    pub fn take_counters(&mut self) -> PoolCounters {
+        std::mem::take(&mut self.counters)
+    }
+}

@@ -1,0 +1,189 @@
+//! What a simulated window shows: distributions, counters and times per place, per database and host.
+//!
+//! Raw counts and distributions; rates follow from the window's length. Times are virtual, counts are whole events.
+
+use crate::cpu::CpuUse;
+use crate::pool::PoolCounters;
+use crate::redo_log::LogCounters;
+use crate::station::Station;
+use crate::writers::WriterCounters;
+use underlay_core::{Histogram, Nanos};
+use underlay_workload::transactional::Headline;
+
+/// Where a transaction can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the queue for a connection.
+    Connection,
+    /// On the client's processors.
+    Client,
+    /// On the network.
+    Network,
+    /// On the server's processors, waiting for them included.
+    Cpu,
+    /// Waiting for a lock.
+    Lock,
+    /// Waiting for a page to be read.
+    Read,
+    /// Waiting for the log to be durable.
+    Log,
+    /// Stopped because too many dirty pages wait, or the log has no room.
+    Throttle,
+}
+
+impl Place {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// All, by their index.
+    pub const ALL: [Place; Place::COUNT] = [
+        Place::Connection,
+        Place::Client,
+        Place::Network,
+        Place::Cpu,
+        Place::Lock,
+        Place::Read,
+        Place::Log,
+        Place::Throttle,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Place::Connection => "connection",
+            Place::Client => "client",
+            Place::Network => "network",
+            Place::Cpu => "cpu",
+            Place::Lock => "lock",
+            Place::Read => "read",
+            Place::Log => "log",
+            Place::Throttle => "throttle",
+        }
+    }
+}
+
+/// Transactions of one type that ended in the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypeResult {
+    /// Its name.
+    pub name: &'static str,
+    /// Those that ended as the workload wants it.
+    pub committed: u64,
+    /// Intended rollbacks.
+    pub rolled_back: u64,
+    /// From the intended start to the answer, in nanoseconds.
+    pub response: Histogram,
+    /// From the actual start to the answer, in nanoseconds.
+    pub service: Histogram,
+}
+
+/// I/O requests of a database, per purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IoResult {
+    /// Pages read by sessions.
+    pub read: Station,
+    /// Writes of the log.
+    pub log_write: Station,
+    /// Flushes of the log volume.
+    pub log_flush: Station,
+    /// Writes of pages.
+    pub page_write: Station,
+    /// Flushes of the data volume.
+    pub data_flush: Station,
+}
+
+/// What a database did in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseResult {
+    /// Its name.
+    pub name: String,
+    /// Per transaction type.
+    pub types: Vec<TypeResult>,
+    /// The headline of the workload.
+    pub headline: Headline,
+    /// Committed transactions that the headline counts, per second of the window.
+    pub headline_seconds: Vec<u32>,
+    /// By [`Place`]: visits and stays of transactions.
+    pub places: [Station; Place::COUNT],
+    /// I/O requests.
+    pub io: IoResult,
+    /// The buffer pool.
+    pub pool: PoolCounters,
+    /// The page cache of the operating system: lookups of pages that the pool missed. Without any where the engine
+    /// reads around it.
+    pub page_cache: PoolCounters,
+    /// The log.
+    pub log: LogCounters,
+    /// Who wrote pages, and checkpoints.
+    pub writers: WriterCounters,
+    /// Arrivals of an open loop that waited for a free user at the end of the window.
+    pub backlog: u64,
+}
+
+impl DatabaseResult {
+    /// Committed transactions of all types.
+    pub fn committed(&self) -> u64 {
+        self.types.iter().map(|kind| kind.committed).sum()
+    }
+
+    /// Response times of all types.
+    pub fn response(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.types.iter().for_each(|kind| all.merge(&kind.response));
+        all
+    }
+}
+
+/// What the processors of a host did in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostResult {
+    /// Its name.
+    pub name: String,
+    /// Work and its stations.
+    pub used: CpuUse,
+    /// Work per nanosecond with all threads busy.
+    pub full_capacity: f64,
+    /// Threads.
+    pub threads: u32,
+}
+
+impl HostResult {
+    /// Busy share of the threads over `length`, 0 to 1: what an operating system shows.
+    pub fn busy(&self, length: Nanos) -> f64 {
+        self.used.busy_thread_ns / (f64::from(self.threads) * length.0.max(1) as f64)
+    }
+
+    /// Work as a share of what the host could do over `length`, 0 to 1.
+    pub fn utilisation(&self, length: Nanos) -> f64 {
+        self.used.done_ns / (self.full_capacity * length.0.max(1) as f64)
+    }
+}
+
+/// A measured window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineRun {
+    /// When it began and ended, in virtual time.
+    pub from: Nanos,
+    /// Its end.
+    pub until: Nanos,
+    /// In the order of the scenario.
+    pub databases: Vec<DatabaseResult>,
+    /// In the order of the scenario.
+    pub hosts: Vec<HostResult>,
+    /// Simulated events in the window: bursts, I/O requests and timers.
+    pub events: u64,
+}
+
+impl EngineRun {
+    /// Its length.
+    pub fn length(&self) -> Nanos {
+        self.until - self.from
+    }
+
+    /// The headline of a database, in its unit: NOPM of TPC-C.
+    pub fn headline(&self, database: usize) -> f64 {
+        let database = &self.databases[database];
+        let counted = database.headline.types.iter().map(|kind| database.types[*kind].committed);
+        database.headline.rate(counted.sum(), self.length())
+    }
+}

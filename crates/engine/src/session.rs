@@ -1,0 +1,116 @@
+//! A session: one user's transaction on its way through the engine.
+//!
+//! Only its state and the books of its time; what happens next is decided by the database.
+
+use crate::result::Place;
+use crate::script::Script;
+use crate::station::Station;
+use underlay_core::Nanos;
+
+/// What a session is doing, or waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing: no transaction.
+    Idle,
+    /// Pausing before a transaction.
+    Pausing,
+    /// In the queue for a connection.
+    Connecting,
+    /// The client prepares the transaction on its processor.
+    Preparing,
+    /// The request is on the network.
+    Sending,
+    /// In the queue for a lock.
+    Locking,
+    /// Another session reads the page that it needs.
+    Awaiting,
+    /// On the processor before a page is read.
+    BeforeRead,
+    /// A page is read.
+    Reading,
+    /// Waiting until fewer dirty pages wait to be written.
+    Throttled,
+    /// On the processor at the end of a step.
+    Working,
+    /// On the processor before it flushes the log.
+    BeforeFlush,
+    /// Waiting for the log.
+    Flushing,
+    /// The answer is on the network.
+    Answering,
+}
+
+impl Phase {
+    /// Where a session in this phase is counted; none outside of transactions.
+    pub(crate) const fn place(self) -> Option<Place> {
+        Some(match self {
+            Phase::Idle | Phase::Pausing => return None,
+            Phase::Connecting => Place::Connection,
+            Phase::Preparing => Place::Client,
+            Phase::Sending | Phase::Answering => Place::Network,
+            Phase::Locking => Place::Lock,
+            Phase::Awaiting | Phase::Reading => Place::Read,
+            Phase::Throttled => Place::Throttle,
+            Phase::BeforeRead | Phase::Working | Phase::BeforeFlush => Place::Cpu,
+            Phase::Flushing => Place::Log,
+        })
+    }
+}
+
+/// The state.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) phase: Phase,
+    since: Nanos,
+    pub(crate) script: Script,
+    pub(crate) step: usize,
+    pub(crate) next_lock: u32,
+    pub(crate) next_touch: u32,
+    /// Processor time of the step that was used.
+    pub(crate) cpu_used: Nanos,
+    /// Bytes of page images that the step owes to the log.
+    pub(crate) images: u64,
+    /// The frame that it reads into.
+    pub(crate) frame: u32,
+    /// Whether the page that it needs is in the page cache of the operating system.
+    pub(crate) is_cached: bool,
+    pub(crate) intended: Nanos,
+    pub(crate) started: Nanos,
+}
+
+impl Session {
+    pub(crate) fn new() -> Session {
+        Session {
+            phase: Phase::Idle,
+            since: Nanos::ZERO,
+            script: Script::default(),
+            step: 0,
+            next_lock: 0,
+            next_touch: 0,
+            cpu_used: Nanos::ZERO,
+            images: 0,
+            frame: 0,
+            is_cached: false,
+            intended: Nanos::ZERO,
+            started: Nanos::ZERO,
+        }
+    }
+
+    /// Enters a phase, and is counted where it is.
+    pub(crate) fn enter(
+        &mut self,
+        now: Nanos,
+        phase: Phase,
+        stations: &mut [Station; Place::COUNT],
+    ) {
+        let (from, to) = (self.phase.place(), phase.place());
+        if let Some(from) = from {
+            stations[from as usize].depart(now, self.since);
+        }
+        if let Some(to) = to {
+            stations[to as usize].arrive(now);
+        }
+        self.phase = phase;
+        self.since = now;
+    }
+}

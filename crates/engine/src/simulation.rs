@@ -1,0 +1,210 @@
+//! The loop: a virtual clock that jumps from event to event.
+//!
+//! At each moment, what the storage has finished comes first, then bursts on processors, then timers, and after each of
+//! them whoever was woken by it. The order depends on nothing but the arguments.
+
+use crate::core_state::{Core, Purpose, Task};
+use crate::database::Database;
+use crate::layout::Layout;
+use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult};
+use crate::sources::Source;
+use crate::spec::{Scenario, ScenarioProblem};
+use crate::timers::Timer;
+use underlay_core::{Nanos, RootSeed};
+use underlay_model::target::{Target, TargetFinished};
+
+/// How long to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Time that is not measured.
+    pub warm_up: Nanos,
+    /// Time that is measured.
+    pub measure: Nanos,
+}
+
+/// Databases on storage, at some moment of virtual time. Users work from the beginning and never stop; windows follow each
+/// other without a gap.
+pub struct Simulation<T> {
+    core: Core<T>,
+    databases: Vec<Database>,
+    hosts: Vec<(String, u32)>,
+    finished: Vec<TargetFinished>,
+    events: u64,
+    has_started: bool,
+}
+
+impl<T: Target> Simulation<T> {
+    /// Databases with empty caches on `target`, whose volumes exist.
+    ///
+    /// # Errors
+    /// Every rule that the scenario violates.
+    pub fn new(
+        scenario: &Scenario,
+        target: T,
+        seed: RootSeed,
+    ) -> Result<Simulation<T>, Vec<ScenarioProblem>> {
+        let mut problems = scenario.problems();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut databases = Vec::with_capacity(scenario.databases.len());
+        for (number, spec) in scenario.databases.iter().enumerate() {
+            let relations = Source::relations(&spec.workload, &spec.engine);
+            let page = spec.engine.page_bytes();
+            match Layout::new(page, relations, spec.data.offset, spec.data.length) {
+                Ok(layout) => databases.push(Database::new(number as u16, spec, layout, seed)),
+                Err(needed) => problems.push(ScenarioProblem::TooSmall {
+                    of: format!("database `{}`", spec.name),
+                    needed,
+                    there: spec.data.length,
+                }),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let threads = |host: &crate::spec::HostSpec| host.cores * host.threads_per_core;
+        Ok(Simulation {
+            core: Core::new(target, &scenario.hosts, databases.len()),
+            databases,
+            hosts: scenario.hosts.iter().map(|host| (host.name.clone(), threads(host))).collect(),
+            finished: Vec::new(),
+            events: 0,
+            has_started: false,
+        })
+    }
+
+    /// The target, for its counters.
+    pub fn target_mut(&mut self) -> &mut T {
+        &mut self.core.target
+    }
+
+    /// Fills the caches of every database with what so many of its transactions touch, in no time and without I/O:
+    /// instead of hours of warm-up. Pages are clean afterwards. Only before the first window.
+    ///
+    /// # Panics
+    /// If users work already.
+    pub fn warm_caches(&mut self, transactions: u64) {
+        assert!(!self.has_started, "caches are warmed before users work");
+        for database in &mut self.databases {
+            database.warm_caches(transactions);
+        }
+    }
+
+    /// Lets time pass: a warm-up, and a window that is measured.
+    pub fn run(&mut self, window: &Window) -> EngineRun {
+        if !self.has_started {
+            self.has_started = true;
+            for database in &mut self.databases {
+                database.start(&mut self.core);
+            }
+            self.wake();
+        }
+        let from = self.core.now + window.warm_up;
+        self.advance(from);
+        self.take(from, from);
+        self.events = 0;
+        let until = from + window.measure;
+        self.advance(until);
+        self.take(from, until)
+    }
+
+    /// Handles every event up to `until`.
+    fn advance(&mut self, until: Nanos) {
+        loop {
+            let timer = self.core.timers.next().unwrap_or(Nanos(u64::MAX));
+            let cpus = self.core.cpus.iter().filter_map(|cpu| cpu.next());
+            let limit = cpus.fold(timer.min(until), Nanos::min);
+            let now = self.core.target.advance_to_finish(limit, &mut self.finished);
+            self.core.now = now;
+            let mut is_idle = self.finished.is_empty();
+            let mut finished = std::mem::take(&mut self.finished);
+            for done in finished.drain(..) {
+                self.events += 1;
+                let purpose = self.core.complete(&done);
+                self.on_io(purpose);
+                self.wake();
+            }
+            self.finished = finished;
+            for host in 0..self.core.cpus.len() {
+                while let Some(task) = self.core.cpus[host].pop(now) {
+                    is_idle = false;
+                    self.events += 1;
+                    match task {
+                        Task::Session { database, session } => {
+                            self.databases[usize::from(database)].on_cpu(&mut self.core, session);
+                        }
+                        Task::Submit { io } => self.core.pass_on(io),
+                        Task::Background => {}
+                    }
+                    self.wake();
+                }
+            }
+            while let Some(timer) = self.core.timers.pop(now) {
+                is_idle = false;
+                self.events += 1;
+                self.on_timer(timer);
+                self.wake();
+            }
+            if now >= until && is_idle {
+                return;
+            }
+        }
+    }
+
+    fn on_io(&mut self, purpose: Purpose) {
+        let core = &mut self.core;
+        let database = &mut self.databases[usize::from(purpose.database())];
+        match purpose {
+            Purpose::Read { session, .. } => database.loaded(core, session),
+            Purpose::LogWrite { .. } => database.log_written(core),
+            Purpose::LogFlush { .. } => database.log_flushed(core),
+            Purpose::PageWrite { .. } => database.page_written(core),
+            Purpose::DataFlush { .. } => database.data_flushed(),
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        let core = &mut self.core;
+        let of = |database: u16| usize::from(database);
+        match timer {
+            Timer::Session { database, session } => {
+                self.databases[of(database)].on_timer(core, session);
+            }
+            Timer::Arrival { database } => self.databases[of(database)].arrive(core),
+            Timer::Checkpointer { database } => {
+                self.databases[of(database)].checkpointer_round(core);
+            }
+            Timer::Writer { database } => self.databases[of(database)].writer_round(core),
+            Timer::Flusher { database } => self.databases[of(database)].flusher_round(core),
+            Timer::LogWriter { database } => self.databases[of(database)].log_writer_round(core),
+        }
+    }
+
+    /// Lets those go on who were woken.
+    fn wake(&mut self) {
+        while let Some((database, session)) = self.core.ready.pop_front() {
+            self.databases[usize::from(database)].on_ready(&mut self.core, session);
+        }
+    }
+
+    /// What was counted; counting begins again at `until`.
+    fn take(&mut self, from: Nanos, until: Nanos) -> EngineRun {
+        let core = &mut self.core;
+        let databases = self.databases.iter_mut().map(|database| {
+            let stations = &mut core.stations[usize::from(database.number)];
+            let [read, log_write, log_flush, page_write, data_flush] =
+                std::array::from_fn(|purpose| stations[purpose].take(until));
+            database.take(until, IoResult { read, log_write, log_flush, page_write, data_flush })
+        });
+        let databases: Vec<DatabaseResult> = databases.collect();
+        let hosts =
+            core.cpus.iter_mut().zip(&self.hosts).map(|(cpu, (name, threads))| HostResult {
+                name: name.clone(),
+                used: cpu.take_use(until),
+                full_capacity: cpu.full_capacity(),
+                threads: *threads,
+            });
+        EngineRun { from, until, databases, hosts: hosts.collect(), events: self.events }
+    }
+}

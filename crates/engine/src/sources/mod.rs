@@ -1,0 +1,71 @@
+//! Where transactions come from: the users of a workload, and what each transaction means to the engine.
+//!
+//! A source draws the next transaction of a user from the workload's own state machine and writes it down as a
+//! [`Script`]. It keeps what a database would know: which order comes next, where inserted rows went.
+
+mod tpcc;
+
+use crate::demand::DemandProfile;
+use crate::layout::Relation;
+use crate::script::Script;
+use crate::spec::{EngineSpec, WorkloadSpec};
+use tpcc::TpccSource;
+use underlay_core::{Nanos, RootSeed};
+use underlay_workload::transactional::Mix;
+
+/// The users of a database.
+pub(crate) enum Source {
+    Tpcc(Box<TpccSource>),
+}
+
+impl Source {
+    /// So many users of a workload.
+    pub(crate) fn new(
+        workload: &WorkloadSpec,
+        engine: &EngineSpec,
+        demands: &DemandProfile,
+        users: u32,
+        seed: RootSeed,
+    ) -> Source {
+        match workload {
+            WorkloadSpec::Tpcc(tpcc) => {
+                Source::Tpcc(Box::new(TpccSource::new(*tpcc, engine, demands, users, seed)))
+            }
+        }
+    }
+
+    /// Tables and indexes.
+    pub(crate) fn relations(workload: &WorkloadSpec, engine: &EngineSpec) -> Vec<Relation> {
+        match workload {
+            WorkloadSpec::Tpcc(tpcc) => TpccSource::relations(tpcc, engine),
+        }
+    }
+
+    /// Draws the next transaction of a user; returns its type.
+    pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> usize {
+        match self {
+            Source::Tpcc(source) => source.draw(user, mix),
+        }
+    }
+
+    /// Writes the transaction down that was drawn for a user, at the moment when it begins.
+    pub(crate) fn write_down(&mut self, user: u32, script: &mut Script) {
+        match self {
+            Source::Tpcc(source) => source.write_down(user, script),
+        }
+    }
+
+    /// Time before a transaction of a type is sent, unscaled.
+    pub(crate) fn keying_time(&self, user: u32, kind: usize) -> Nanos {
+        match self {
+            Source::Tpcc(source) => source.keying_time(user, kind),
+        }
+    }
+
+    /// Time after the answer, unscaled.
+    pub(crate) fn think_time(&mut self, user: u32, kind: usize) -> Nanos {
+        match self {
+            Source::Tpcc(source) => source.think_time(user, kind),
+        }
+    }
+}

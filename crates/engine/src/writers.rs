@@ -1,0 +1,328 @@
+//! Who writes pages in the background: the kernel's write-back, the checkpointer, the background writer.
+//!
+//! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the background writer are written
+//! back at once (`checkpoint_flush_after`, `bgwriter_flush_after`). Those that sessions evict stay until
+//! they are old, too many, or a checkpoint synchronises the files. Neighbouring pages become one request.
+
+use crate::page::PageId;
+use std::collections::VecDeque;
+use underlay_core::Nanos;
+
+/// Requests in flight at most: half of a block device's default `nr_requests`, the kernel's share for asynchronous writes.
+const IN_FLIGHT_MAX: u32 = 128;
+/// `vm.dirty_expire_centisecs`.
+const DIRTY_EXPIRE: Nanos = Nanos::from_secs(30);
+/// Pages of one request: `checkpoint_flush_after` is 256 KiB.
+const RUN_PAGES_MAX: u32 = 32;
+/// Shares of the page cache: `vm.dirty_background_ratio` and `vm.dirty_ratio`.
+const BACKGROUND_PERCENT: u64 = 10;
+const LIMIT_PERCENT: u64 = 20;
+
+/// Pages by who wrote them, and checkpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriterCounters {
+    /// Checkpoints that were completed.
+    pub checkpoints: u64,
+    /// Checkpoints that began because of the amount of log.
+    pub checkpoints_forced: u64,
+    /// Pages of checkpoints.
+    pub checkpoint_pages: u64,
+    /// Pages of the background writer or the page cleaners.
+    pub background_pages: u64,
+    /// Pages that sessions had to write to make room.
+    pub session_pages: u64,
+    /// Pages written to the volume.
+    pub written_pages: u64,
+    /// Requests that wrote them.
+    pub write_requests: u64,
+}
+
+/// The kernel's dirty pages of one database.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteBack {
+    /// To be written now.
+    urgent: VecDeque<PageId>,
+    /// To be written when they are old or too many, with the time when they became dirty.
+    lazy: VecDeque<(Nanos, PageId)>,
+    background: u64,
+    limit: u64,
+    in_flight: u32,
+    entered: u64,
+    left: u64,
+    pub(crate) counters: WriterCounters,
+}
+
+impl WriteBack {
+    /// Nothing dirty, in a page cache of so many pages.
+    pub(crate) fn new(page_cache_pages: u32) -> WriteBack {
+        let share = |percent: u64| (u64::from(page_cache_pages) * percent / 100).max(64);
+        WriteBack {
+            urgent: VecDeque::new(),
+            lazy: VecDeque::new(),
+            background: share(BACKGROUND_PERCENT),
+            limit: share(LIMIT_PERCENT),
+            in_flight: 0,
+            entered: 0,
+            left: 0,
+            counters: WriterCounters::default(),
+        }
+    }
+
+    /// A page is to be written at once.
+    pub(crate) fn push_urgent(&mut self, page: PageId) {
+        self.entered += 1;
+        self.urgent.push_back(page);
+    }
+
+    /// A page became dirty in the kernel.
+    pub(crate) fn push_lazy(&mut self, now: Nanos, page: PageId) {
+        self.entered += 1;
+        self.lazy.push_back((now, page));
+    }
+
+    /// Everything that is dirty is to be written now. Returns what [`WriteBack::left`] will reach when it is.
+    pub(crate) fn synchronise(&mut self) -> u64 {
+        self.urgent.extend(self.lazy.drain(..).map(|(_, page)| page));
+        self.entered
+    }
+
+    /// Pages that were written since the beginning.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Pages that wait to be written at once.
+    pub(crate) fn urgent(&self) -> usize {
+        self.urgent.len()
+    }
+
+    /// Whether sessions that write have to wait.
+    pub(crate) fn is_over_limit(&self) -> bool {
+        (self.lazy.len() + self.urgent.len()) as u64 > self.limit
+    }
+
+    /// The next run of neighbouring pages to write: the first and how many; none when nothing is due.
+    pub(crate) fn next_run(&mut self, now: Nanos) -> Option<(PageId, u32)> {
+        if self.in_flight >= IN_FLIGHT_MAX {
+            return None;
+        }
+        let first = match self.urgent.pop_front() {
+            Some(page) => page,
+            None => {
+                let (since, page) = *self.lazy.front()?;
+                let is_due =
+                    self.lazy.len() as u64 > self.background || now >= since + DIRTY_EXPIRE;
+                if !is_due {
+                    return None;
+                }
+                self.lazy.pop_front();
+                return Some(self.begin(page, 1));
+            }
+        };
+        let mut pages = 1;
+        let follows = |next: &PageId, pages: u32| {
+            next.relation() == first.relation() && next.block() == first.block() + pages
+        };
+        while pages < RUN_PAGES_MAX && self.urgent.front().is_some_and(|next| follows(next, pages))
+        {
+            self.urgent.pop_front();
+            pages += 1;
+        }
+        Some(self.begin(first, pages))
+    }
+
+    fn begin(&mut self, first: PageId, pages: u32) -> (PageId, u32) {
+        self.in_flight += 1;
+        self.left += u64::from(pages);
+        self.counters.written_pages += u64::from(pages);
+        self.counters.write_requests += 1;
+        (first, pages)
+    }
+
+    /// A request is done.
+    pub(crate) fn complete(&mut self) {
+        self.in_flight -= 1;
+    }
+
+    /// Whether requests are in flight.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.in_flight > 0
+    }
+}
+
+/// What a checkpoint is at.
+#[derive(Clone, Debug, Default)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Writing these pages, in the order of the volume.
+    Writing { pages: Vec<PageId>, next: usize },
+    /// Until the kernel has written that many pages.
+    Synchronising { goal: u64 },
+    /// The volume is flushed.
+    Flushing,
+}
+
+/// PostgreSQL's checkpointer: begins by time or by the amount of log, and spreads its writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpointer {
+    timeout: Nanos,
+    target: f64,
+    /// Log bytes that make a checkpoint begin: `max_wal_size` over 1 + the completion target, so that one that is spread
+    /// ends in time.
+    log_bytes: u64,
+    begun: Nanos,
+    begun_at: u64,
+    stage: Stage,
+    /// Checkpoints that have begun: what page images are counted by.
+    pub(crate) number: u32,
+}
+
+/// What a checkpointer has to do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CheckpointWork {
+    /// Nothing.
+    None,
+    /// Begin, with the pages that are dirty; because of the amount of log or not.
+    Begin { is_forced: bool },
+    /// Everything was written: let the kernel write what it has.
+    Synchronise,
+    /// Flush the volume.
+    Flush,
+}
+
+impl Checkpointer {
+    pub(crate) fn new(timeout: Nanos, target: f64, max_wal_bytes: u64) -> Checkpointer {
+        Checkpointer {
+            timeout,
+            target,
+            log_bytes: ((max_wal_bytes as f64 / (1.0 + target)) as u64).max(1),
+            begun: Nanos::ZERO,
+            begun_at: 0,
+            stage: Stage::Idle,
+            number: 1,
+        }
+    }
+
+    /// What is to be done at `now`, with that much log inserted and that many pages written by the kernel; appends the pages to
+    /// write to `due`.
+    pub(crate) fn work(
+        &mut self,
+        now: Nanos,
+        inserted: u64,
+        written: u64,
+        due: &mut Vec<PageId>,
+    ) -> CheckpointWork {
+        let by_time = (now - self.begun).0 as f64 / self.timeout.0 as f64;
+        let by_log = (inserted - self.begun_at) as f64 / self.log_bytes as f64;
+        match &mut self.stage {
+            Stage::Idle if by_time.max(by_log) >= 1.0 => {
+                CheckpointWork::Begin { is_forced: by_log >= 1.0 }
+            }
+            Stage::Idle | Stage::Flushing => CheckpointWork::None,
+            Stage::Writing { pages, next } => {
+                let share = (by_time.max(by_log) / self.target).min(1.0);
+                let until = (pages.len() as f64 * share).ceil() as usize;
+                if until > *next {
+                    due.extend_from_slice(&pages[*next..until]);
+                    *next = until;
+                }
+                if *next == pages.len() {
+                    CheckpointWork::Synchronise
+                } else {
+                    CheckpointWork::None
+                }
+            }
+            Stage::Synchronising { goal } if written >= *goal => CheckpointWork::Flush,
+            Stage::Synchronising { .. } => CheckpointWork::None,
+        }
+    }
+
+    /// Begins with these dirty pages.
+    pub(crate) fn begin(&mut self, now: Nanos, inserted: u64, mut pages: Vec<PageId>) {
+        pages.sort_unstable();
+        self.begun = now;
+        self.begun_at = inserted;
+        self.number += 1;
+        self.stage = Stage::Writing { pages, next: 0 };
+    }
+
+    /// The kernel writes until that many pages are written.
+    pub(crate) fn synchronise(&mut self, goal: u64) {
+        self.stage = Stage::Synchronising { goal };
+    }
+
+    /// The volume is being flushed.
+    pub(crate) fn flush(&mut self) {
+        self.stage = Stage::Flushing;
+    }
+
+    /// The checkpoint is complete.
+    pub(crate) fn end(&mut self) {
+        self.stage = Stage::Idle;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CheckpointWork, Checkpointer, WriteBack};
+    use crate::page::PageId;
+    use underlay_core::Nanos;
+
+    #[test]
+    fn a_checkpoint_is_spread_over_its_target() {
+        let mut checkpointer = Checkpointer::new(Nanos::from_secs(100), 0.5, 1_500);
+        let mut due = Vec::new();
+        let mut work = |checkpointer: &mut Checkpointer, seconds, inserted, written| {
+            due.clear();
+            let work = checkpointer.work(Nanos::from_secs(seconds), inserted, written, &mut due);
+            (work, due.len())
+        };
+        assert_eq!(work(&mut checkpointer, 99, 999, 0), (CheckpointWork::None, 0));
+        assert_eq!(
+            work(&mut checkpointer, 1, 1_000, 0).0,
+            CheckpointWork::Begin { is_forced: true }
+        );
+        assert_eq!(
+            work(&mut checkpointer, 100, 0, 0).0,
+            CheckpointWork::Begin { is_forced: false }
+        );
+        let pages = (0..100).map(|block| PageId::new(0, block)).collect();
+        checkpointer.begin(Nanos::from_secs(100), 0, pages);
+        assert_eq!(work(&mut checkpointer, 105, 0, 0), (CheckpointWork::None, 10));
+        assert_eq!(work(&mut checkpointer, 106, 200, 0), (CheckpointWork::None, 30), "by the log");
+        assert_eq!(work(&mut checkpointer, 150, 200, 0), (CheckpointWork::Synchronise, 60));
+        checkpointer.synchronise(7);
+        assert_eq!(work(&mut checkpointer, 151, 200, 6), (CheckpointWork::None, 0));
+        assert_eq!(work(&mut checkpointer, 152, 200, 7), (CheckpointWork::Flush, 0));
+        checkpointer.flush();
+        assert_eq!(work(&mut checkpointer, 900, 200, 7), (CheckpointWork::None, 0));
+        checkpointer.end();
+        assert_eq!(work(&mut checkpointer, 199, 0, 7).0, CheckpointWork::None);
+        assert_eq!(
+            work(&mut checkpointer, 200, 0, 7).0,
+            CheckpointWork::Begin { is_forced: false }
+        );
+    }
+
+    #[test]
+    fn neighbours_are_written_together_and_the_kernel_waits_with_the_rest() {
+        let mut kernel = WriteBack::new(1_000);
+        for block in [4, 5, 6, 9] {
+            kernel.push_urgent(PageId::new(1, block));
+        }
+        kernel.push_lazy(Nanos::ZERO, PageId::new(0, 1));
+        let now = Nanos::from_secs(29);
+        assert_eq!(kernel.next_run(now), Some((PageId::new(1, 4), 3)));
+        assert_eq!(kernel.next_run(now), Some((PageId::new(1, 9), 1)));
+        assert_eq!(kernel.next_run(now), None);
+        assert_eq!(kernel.next_run(Nanos::from_secs(30)), Some((PageId::new(0, 1), 1)));
+        for block in 0..201 {
+            kernel.push_lazy(now, PageId::new(2, block));
+            assert_eq!(kernel.is_over_limit(), block == 200);
+        }
+        assert!(kernel.next_run(now).is_some(), "more than a tenth of the page cache is dirty");
+        assert_eq!(kernel.synchronise(), 206);
+        assert_eq!(kernel.next_run(now), Some((PageId::new(2, 1), 32)));
+    }
+}

@@ -1,0 +1,5 @@
+//! Integration tests of the engine model: what holds of every simulation.
+
+mod conservation;
+mod sanity;
+mod scenario;

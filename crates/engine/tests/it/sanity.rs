@@ -1,0 +1,104 @@
+//! What a reader would expect of the numbers, and that they repeat.
+
+use crate::scenario::{device, run, tpcc};
+use underlay_core::{Arrivals, Bytes, Nanos};
+use underlay_engine::result::Place;
+use underlay_engine::{EngineSpec, Load};
+
+#[test]
+fn equal_arguments_give_equal_results_and_other_seeds_others() {
+    let scenario = tpcc(4, 8, 4, Bytes::from_mib(64));
+    let first = run(&scenario, &device("p4500-2000"), 2);
+    assert_eq!(first, run(&scenario, &device("p4500-2000"), 2));
+    assert!(first.databases[0].committed() > 1_000, "{}", first.databases[0].committed());
+}
+
+#[test]
+fn the_mix_and_the_rollbacks_are_the_workloads() {
+    let run = run(&tpcc(4, 8, 4, Bytes::from_gib(1)), &device("p4500-2000"), 10);
+    let database = &run.databases[0];
+    let all = database.committed() as f64;
+    let share = |kind: usize| database.types[kind].committed as f64 / all;
+    // 10, 10, 1, 1 and 1 of 23 cards.
+    for (kind, cards) in [10.0, 10.0, 1.0, 1.0, 1.0].into_iter().enumerate() {
+        assert!((share(kind) - cards / 23.0).abs() < 0.01, "{kind}: {}", share(kind));
+    }
+    let orders = &database.types[0];
+    let rolled_back = orders.rolled_back as f64 / (orders.rolled_back + orders.committed) as f64;
+    assert!((0.005..0.015).contains(&rolled_back), "{rolled_back}");
+    let seconds: u64 = database.headline_seconds.iter().map(|count| u64::from(*count)).sum();
+    assert_eq!((seconds, database.headline_seconds.len()), (orders.committed, 10));
+}
+
+#[test]
+fn more_cores_help_until_the_log_limits() {
+    let nopm = |cores, device_name| {
+        let run = run(&tpcc(16, 16, cores, Bytes::from_gib(2)), &device(device_name), 5);
+        run.headline(0)
+    };
+    let (one, four) = (nopm(1, "null"), nopm(4, "null"));
+    assert!((3.5..=4.1).contains(&(four / one)), "{one} {four}");
+    let slow = nopm(4, "extreme-pro-480");
+    assert!(slow < four, "{slow} {four}");
+}
+
+#[test]
+fn an_open_loop_has_its_rate_and_a_closed_one_its_pauses() {
+    let mut scenario = tpcc(4, 64, 4, Bytes::from_gib(1));
+    scenario.databases[0].load =
+        Load::Open { users: 64, rate_per_second: 400.0, arrivals: Arrivals::Poisson };
+    let open = run(&scenario, &device("p4500-2000"), 20);
+    let rate = open.databases[0].response().count() as f64 / 20.0;
+    assert!((rate - 400.0).abs() < 4.0 * (400.0f64 / 20.0).sqrt(), "{rate}");
+    // 10 terminals per warehouse with the pauses of the specification: at most 12.86 new orders per minute and warehouse.
+    let mut scenario = tpcc(16, 160, 4, Bytes::from_gib(4));
+    scenario.databases[0].load = Load::Closed { users: 160, pacing: 1.0 };
+    let mut paced = underlay_engine::Simulation::new(
+        &scenario,
+        crate::scenario::store(&device("p4500-2000"), 1),
+        underlay_core::RootSeed(3),
+    )
+    .expect("a valid scenario");
+    let minutes = |minutes: u64| Nanos::from_secs(60 * minutes);
+    let window = underlay_engine::Window { warm_up: minutes(5), measure: minutes(10) };
+    let per_warehouse = paced.run(&window).headline(0) / 16.0;
+    assert!((12.0..12.9).contains(&per_warehouse), "{per_warehouse}");
+}
+
+#[test]
+fn connections_are_a_queue_and_the_network_takes_its_time() {
+    let mut scenario = tpcc(8, 32, 4, Bytes::from_gib(2));
+    let free = run(&scenario, &device("p4500-2000"), 5);
+    scenario.databases[0].client.connections = Some(1);
+    let one = run(&scenario, &device("p4500-2000"), 5);
+    assert!(one.headline(0) < free.headline(0));
+    let present = one.databases[0].places[Place::Connection as usize].mean_present(one.length());
+    assert!((30.9..=31.0).contains(&present), "31 of 32 users wait: {present}");
+    scenario.databases[0].client.connections = None;
+    scenario.databases[0].client.round_trip = Nanos::from_millis(100);
+    let far = run(&scenario, &device("p4500-2000"), 5);
+    let minimum = far.databases[0].response().min().unwrap();
+    assert!(minimum >= 100_000_000, "{minimum}");
+    assert!(far.headline(0) < free.headline(0));
+}
+
+#[test]
+fn page_images_follow_checkpoints() {
+    let mut scenario = tpcc(4, 8, 4, Bytes::from_gib(1));
+    let with = run(&scenario, &device("p4500-2000"), 5);
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine;
+    settings.full_page_writes = false;
+    let without = run(&scenario, &device("p4500-2000"), 5);
+    assert!(with.databases[0].log.images > 0 && without.databases[0].log.images == 0);
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine;
+    settings.full_page_writes = true;
+    settings.max_wal_size = Bytes::from_mib(64);
+    let often = run(&scenario, &device("p4500-2000"), 5);
+    let writers = &often.databases[0].writers;
+    assert!(writers.checkpoints_forced > 2, "{writers:?}");
+    let images = |run: &underlay_engine::EngineRun| {
+        let database = &run.databases[0];
+        database.log.images as f64 / database.committed() as f64
+    };
+    assert!(images(&often) > images(&with), "{} {}", images(&often), images(&with));
+}
