@@ -1,7 +1,11 @@
 //! What a database does beside its sessions: rounds of the page writers, checkpoints, flushes for those who do not wait.
 
+use crate::cleaner::CleanerRequest;
 use crate::core_state::{Core, Purpose, Task};
 use crate::database::Database;
+use crate::engine::Engine;
+use crate::page::PageId;
+use crate::pool::Pool;
 use crate::timers::Timer;
 use crate::writers::CheckpointWork;
 use underlay_core::Nanos;
@@ -13,7 +17,9 @@ const CHECKPOINTER_ROUND: Nanos = Nanos::from_millis(100);
 /// `vm.dirty_writeback_centisecs`.
 const FLUSHER_ROUND: Nanos = Nanos::from_secs(5);
 /// `wal_writer_delay`.
-const LOG_WRITER_ROUND: Nanos = Nanos::from_millis(200);
+const WAL_WRITER_ROUND: Nanos = Nanos::from_millis(200);
+/// How often InnoDB flushes the log for those who do not wait (`innodb_flush_log_at_timeout`), and its page cleaner decides.
+const INNODB_ROUND: Nanos = Nanos::from_secs(1);
 /// Pages that may wait for the kernel before the checkpointer waits, as its synchronous flushes would.
 const URGENT_MAX: usize = 1_024;
 /// The background writer's average is over so many rounds (`smoothing_samples`).
@@ -22,47 +28,105 @@ const SMOOTHING_ROUNDS: f64 = 16.0;
 impl Database {
     pub(crate) fn start_writers<T: Target>(&mut self, core: &mut Core<T>) {
         let database = self.number;
-        core.timers.set(core.now + CHECKPOINTER_ROUND, Timer::Checkpointer { database });
-        core.timers.set(core.now + FLUSHER_ROUND, Timer::Flusher { database });
-        core.timers.set(core.now + LOG_WRITER_ROUND, Timer::LogWriter { database });
-        if self.settings.bgwriter_lru_maxpages > 0 {
-            core.timers.set(core.now + self.settings.bgwriter_delay, Timer::Writer { database });
+        let mut set = |after, timer| core.timers.set(core.now + after, timer);
+        match &self.engine {
+            Engine::Postgresql(engine) => {
+                set(CHECKPOINTER_ROUND, Timer::Checkpointer { database });
+                set(FLUSHER_ROUND, Timer::Flusher { database });
+                set(WAL_WRITER_ROUND, Timer::LogWriter { database });
+                if engine.settings.bgwriter_lru_maxpages > 0 {
+                    set(engine.settings.bgwriter_delay, Timer::Writer { database });
+                }
+            }
+            Engine::Innodb(_) => {
+                set(INNODB_ROUND, Timer::Writer { database });
+                set(INNODB_ROUND, Timer::LogWriter { database });
+            }
         }
     }
 
-    fn use_processor<T: Target>(&mut self, core: &mut Core<T>, work: Nanos) {
+    /// Processor time that nothing waits for, of writing so many pages.
+    fn use_processor<T: Target>(&mut self, core: &mut Core<T>, pages: u64) {
+        let work = Nanos(self.demands.cpu_per_page_write.0 * pages);
         if work > Nanos::ZERO {
             core.cpus[self.spec.host].submit(core.now, work, Task::Background);
         }
     }
 
-    /// Lets the kernel write what is due.
+    /// Lets those write who have something to write: the kernel, the page cleaner.
     pub(crate) fn pump<T: Target>(&mut self, core: &mut Core<T>) {
-        while let Some((first, pages)) = self.kernel.next_run(core.now) {
-            for page in 0..pages {
-                let page = crate::page::PageId::new(first.relation(), first.block() + page);
-                self.page_cache.clean(page);
+        let (path, volume, database) = (self.path(), self.spec.data.volume, self.number);
+        let page_bytes = self.layout.page_bytes();
+        match &mut self.engine {
+            Engine::Postgresql(engine) => {
+                while let Some((first, pages)) = engine.kernel.next_run(core.now) {
+                    for page in 0..pages {
+                        let page = PageId::new(first.relation(), first.block() + page);
+                        engine.page_cache.clean(page);
+                    }
+                    let offset = self.layout.offset_of_run(first, pages);
+                    let request = Request::write(offset, pages * page_bytes);
+                    core.submit(path, volume, request, Purpose::PageWrite { database });
+                }
             }
-            let length = pages * self.layout.page_bytes();
-            // Neighbours lie side by side, but for a relation that starts again at its beginning.
-            let offset = self.layout.offset_of_run(first, pages);
-            let purpose = Purpose::PageWrite { database: self.number };
-            core.submit(
-                self.path(),
-                self.spec.data.volume,
-                Request::write(offset, length),
-                purpose,
-            );
+            Engine::Innodb(engine) => {
+                while let Some(next) = engine.cleaner.next_request() {
+                    let (request, purpose) = match next {
+                        CleanerRequest::Doublewrite { pages } => (
+                            Request::write(self.layout.doublewrite(), pages * page_bytes),
+                            Purpose::Doublewrite { database },
+                        ),
+                        CleanerRequest::Page(page) => {
+                            self.pool.clean(page);
+                            engine.counters.written_pages += 1;
+                            engine.counters.write_requests += 1;
+                            let offset = self.layout.offset(page);
+                            let request = Request::write(offset, page_bytes);
+                            (request, Purpose::PageWrite { database })
+                        }
+                    };
+                    core.submit(path, volume, request, purpose);
+                }
+            }
         }
     }
 
     /// Pages were written.
     pub(crate) fn page_written<T: Target>(&mut self, core: &mut Core<T>) {
-        self.kernel.complete();
+        let may_go_on = match &mut self.engine {
+            Engine::Postgresql(engine) => {
+                engine.kernel.complete();
+                !engine.kernel.is_over_limit()
+            }
+            Engine::Innodb(engine) => {
+                engine.cleaner.page_written();
+                let age = engine.checkpoint_age(self.log.inserted(), &self.pool);
+                if let Pool::Midpoint(pool) = &self.pool
+                    && engine.cleaner.is_furious(age)
+                    && engine.cleaner.waiting() == 0
+                {
+                    let pages = engine.settings.io_capacity_max as usize;
+                    let before = engine.cleaner.waiting();
+                    engine.cleaner.choose_oldest(pages, |page| pool.changed_at(page));
+                    let chosen = (engine.cleaner.waiting() - before) as u64;
+                    engine.counters.background_pages += chosen;
+                    self.use_processor(core, chosen);
+                }
+                !self.is_log_full()
+            }
+        };
         self.pump(core);
-        if !self.kernel.is_over_limit() || !self.kernel.is_writing() {
+        if may_go_on {
             core.ready.extend(self.throttled.drain(..).map(|session| (self.number, session)));
         }
+        core.ready.extend(self.starved.drain(..).map(|session| (self.number, session)));
+    }
+
+    /// Whether the checkpoint is so old that nothing may be logged: never in PostgreSQL.
+    pub(crate) fn is_log_full(&mut self) -> bool {
+        let Engine::Innodb(engine) = &mut self.engine else { return false };
+        let age = engine.checkpoint_age(self.log.inserted(), &self.pool);
+        engine.cleaner.is_log_full(age)
     }
 
     pub(crate) fn flusher_round<T: Target>(&mut self, core: &mut Core<T>) {
@@ -73,78 +137,147 @@ impl Database {
     /// Flushes what no session waits for.
     pub(crate) fn log_writer_round<T: Target>(&mut self, core: &mut Core<T>) {
         if self.log.try_lead() {
-            self.use_processor(core, self.demands.cpu_per_log_flush);
+            let work = self.demands.cpu_per_log_flush;
+            core.cpus[self.spec.host].submit(core.now, work, Task::Background);
             self.flush_log(core, None);
         }
-        core.timers.set(core.now + LOG_WRITER_ROUND, Timer::LogWriter { database: self.number });
+        let round = match self.engine {
+            Engine::Postgresql(_) => WAL_WRITER_ROUND,
+            Engine::Innodb(_) => INNODB_ROUND,
+        };
+        core.timers.set(core.now + round, Timer::LogWriter { database: self.number });
     }
 
     pub(crate) fn writer_round<T: Target>(&mut self, core: &mut Core<T>) {
-        let misses = std::mem::take(&mut self.misses) as f64;
-        // As in PostgreSQL: up at once, down slowly.
-        self.smoothed_misses = if misses > self.smoothed_misses {
-            misses
-        } else {
-            self.smoothed_misses + (misses - self.smoothed_misses) / SMOOTHING_ROUNDS
-        };
-        let wanted = (self.smoothed_misses * self.settings.bgwriter_lru_multiplier) as u32;
         let mut pages = Vec::new();
-        self.pool.dirty_ahead(wanted, self.settings.bgwriter_lru_maxpages, &mut pages);
-        let written = pages.len() as u64;
-        for page in pages {
-            self.pool.clean(page);
-            self.write_to_kernel(core.now, page, true);
-        }
-        self.kernel.counters.background_pages += written;
-        self.use_processor(core, Nanos(self.demands.cpu_per_page_write.0 * written));
+        let delay = match (&mut self.engine, &mut self.pool) {
+            (Engine::Postgresql(engine), Pool::Clock(pool)) => {
+                let misses = std::mem::take(&mut engine.misses) as f64;
+                // As in PostgreSQL: up at once, down slowly.
+                engine.smoothed_misses = if misses > engine.smoothed_misses {
+                    misses
+                } else {
+                    engine.smoothed_misses + (misses - engine.smoothed_misses) / SMOOTHING_ROUNDS
+                };
+                let settings = &engine.settings;
+                let wanted = (engine.smoothed_misses * settings.bgwriter_lru_multiplier) as u32;
+                pool.dirty_ahead(wanted, settings.bgwriter_lru_maxpages, &mut pages);
+                let delay = settings.bgwriter_delay;
+                for &page in &pages {
+                    pool.clean(page);
+                    engine.write_to_kernel(core.now, page, true);
+                }
+                engine.kernel.counters.background_pages += pages.len() as u64;
+                delay
+            }
+            (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
+                let position = self.log.inserted();
+                let age = position - engine.cleaner.oldest(position, |page| pool.changed_at(page));
+                let recommended =
+                    engine.cleaner.recommend(position, age, pool.dirty(), pool.frames());
+                // What was chosen before and is not written yet counts.
+                let more = recommended.saturating_sub(engine.cleaner.waiting());
+                let before = engine.cleaner.waiting();
+                engine.cleaner.choose_oldest(more, |page| pool.changed_at(page));
+                let chosen = (engine.cleaner.waiting() - before) as u64;
+                engine.counters.background_pages += chosen;
+                self.use_processor(core, chosen);
+                self.clean_tail(core);
+                INNODB_ROUND
+            }
+            _ => unreachable!("an engine has its own kind of pool"),
+        };
+        self.use_processor(core, pages.len() as u64);
         self.pump(core);
-        let next = core.now + self.settings.bgwriter_delay;
-        core.timers.set(next, Timer::Writer { database: self.number });
+        core.timers.set(core.now + delay, Timer::Writer { database: self.number });
+    }
+
+    /// InnoDB: writes dirty pages at the end of the LRU list, if sessions found some there and nothing else is to be written.
+    pub(crate) fn clean_tail<T: Target>(&mut self, core: &mut Core<T>) {
+        let (Engine::Innodb(engine), Pool::Midpoint(pool)) = (&mut self.engine, &mut self.pool)
+        else {
+            return;
+        };
+        if engine.cleaner.waiting() > 0 || pool.take_skipped_dirty() == 0 {
+            return;
+        }
+        let mut pages = Vec::new();
+        let most = engine.settings.io_capacity_max as usize;
+        pool.dirty_at_tail(engine.settings.lru_scan_depth, most, &mut pages);
+        let chosen = pages.len() as u64;
+        engine.counters.background_pages += chosen;
+        engine.cleaner.choose(pages.into_iter());
+        self.use_processor(core, chosen);
+        self.pump(core);
     }
 
     pub(crate) fn checkpointer_round<T: Target>(&mut self, core: &mut Core<T>) {
+        let (Engine::Postgresql(engine), Pool::Clock(pool)) = (&mut self.engine, &mut self.pool)
+        else {
+            return;
+        };
         let mut due = Vec::new();
-        let work = if self.kernel.urgent() > URGENT_MAX {
+        let inserted = self.log.inserted();
+        let work = if engine.kernel.urgent() > URGENT_MAX {
             CheckpointWork::None
         } else {
-            let (inserted, written) = (self.log.inserted(), self.kernel.left());
-            self.checkpointer.work(core.now, inserted, written, &mut due)
+            engine.checkpointer.work(core.now, inserted, engine.kernel.left(), &mut due)
         };
         let mut written = 0;
         for page in due {
             // Others may have written it already, or taken its frame.
-            if self.pool.clean(page) {
-                self.write_to_kernel(core.now, page, true);
+            if pool.clean(page) {
+                engine.write_to_kernel(core.now, page, true);
                 written += 1;
             }
         }
-        self.kernel.counters.checkpoint_pages += written;
-        self.use_processor(core, Nanos(self.demands.cpu_per_page_write.0 * written));
+        engine.kernel.counters.checkpoint_pages += written;
         match work {
             CheckpointWork::None => {}
             CheckpointWork::Begin { is_forced } => {
-                self.kernel.counters.checkpoints_forced += u64::from(is_forced);
-                let dirty = self.pool.dirty_pages().collect();
-                self.checkpointer.begin(core.now, self.log.inserted(), dirty);
+                engine.kernel.counters.checkpoints_forced += u64::from(is_forced);
+                let dirty = pool.dirty_pages().collect();
+                engine.checkpointer.begin(core.now, inserted, dirty);
             }
             CheckpointWork::Synchronise => {
-                let goal = self.kernel.synchronise();
-                self.checkpointer.synchronise(goal);
+                let goal = engine.kernel.synchronise();
+                engine.checkpointer.synchronise(goal);
             }
             CheckpointWork::Flush => {
-                self.checkpointer.flush();
-                let purpose = Purpose::DataFlush { database: self.number };
-                core.submit(self.path(), self.spec.data.volume, Request::flush(), purpose);
+                engine.checkpointer.flush();
+                self.flush_data(core);
             }
         }
+        self.use_processor(core, written);
         self.pump(core);
         let next = core.now + CHECKPOINTER_ROUND;
         core.timers.set(next, Timer::Checkpointer { database: self.number });
     }
 
-    /// The data volume is flushed: the checkpoint is complete.
-    pub(crate) fn data_flushed(&mut self) {
-        self.checkpointer.end();
-        self.kernel.counters.checkpoints += 1;
+    fn flush_data<T: Target>(&mut self, core: &mut Core<T>) {
+        let purpose = Purpose::DataFlush { database: self.number };
+        core.submit(self.path(), self.spec.data.volume, Request::flush(), purpose);
+    }
+
+    /// A batch is in the doublewrite buffer.
+    pub(crate) fn doublewritten<T: Target>(&mut self, core: &mut Core<T>) {
+        if let Engine::Innodb(engine) = &mut self.engine {
+            engine.cleaner.doublewritten();
+            self.flush_data(core);
+        }
+    }
+
+    /// The data volume is flushed: a checkpoint is complete, or a batch can go to its places.
+    pub(crate) fn data_flushed<T: Target>(&mut self, core: &mut Core<T>) {
+        match &mut self.engine {
+            Engine::Postgresql(engine) => {
+                engine.checkpointer.end();
+                engine.kernel.counters.checkpoints += 1;
+            }
+            Engine::Innodb(engine) => {
+                engine.cleaner.doublewrite_flushed();
+                self.pump(core);
+            }
+        }
     }
 }

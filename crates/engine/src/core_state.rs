@@ -31,8 +31,10 @@ pub(crate) enum Purpose {
     LogFlush { database: u16 },
     /// Pages are written in the background.
     PageWrite { database: u16 },
-    /// The data volume is flushed at the end of a checkpoint.
+    /// The data volume is flushed: at the end of a checkpoint, or after a batch of the doublewrite buffer.
     DataFlush { database: u16 },
+    /// A batch is written to the doublewrite buffer.
+    Doublewrite { database: u16 },
 }
 
 impl Purpose {
@@ -44,6 +46,7 @@ impl Purpose {
             Purpose::LogFlush { .. } => 2,
             Purpose::PageWrite { .. } => 3,
             Purpose::DataFlush { .. } => 4,
+            Purpose::Doublewrite { .. } => 5,
         }
     }
 
@@ -53,13 +56,14 @@ impl Purpose {
             | Purpose::LogWrite { database }
             | Purpose::LogFlush { database }
             | Purpose::PageWrite { database }
-            | Purpose::DataFlush { database } => database,
+            | Purpose::DataFlush { database }
+            | Purpose::Doublewrite { database } => database,
         }
     }
 }
 
 /// Kinds of [`Purpose`].
-pub(crate) const PURPOSES: usize = 5;
+pub(crate) const PURPOSES: usize = 6;
 
 #[derive(Clone, Copy, Debug)]
 struct Io {

@@ -1,22 +1,22 @@
-//! A database at work: sessions move through their steps, the log and the page writers beside them.
+//! A database at work: sessions move through their steps, the log beside them.
 //!
 //! Everything that happens comes in through one of four doors: a timer, a processor, a completed request, a session that may
 //! go on. None of them waits; what has to wait is remembered in the session's phase.
 
 use crate::core_state::{Core, IoPath, Purpose, Task};
 use crate::demand::DemandProfile;
+use crate::engine::Engine;
 use crate::layout::Layout;
 use crate::locks::Locks;
-use crate::page::{NOWHERE, PageId, PageMap};
-use crate::pool::{ClockSweep, Touched};
+use crate::page::PageId;
+use crate::pool::{Pool, Touched};
 use crate::redo_log::RedoLog;
 use crate::result::{DatabaseResult, IoResult, Place, TypeResult};
 use crate::session::{Phase, Session};
 use crate::sources::Source;
-use crate::spec::{DatabaseSpec, EngineSpec, Load, PostgresqlSettings};
+use crate::spec::{DatabaseSpec, Load};
 use crate::station::Station;
 use crate::timers::Timer;
-use crate::writers::{Checkpointer, WriteBack};
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::Request;
@@ -31,37 +31,29 @@ const CACHED_READ_PERCENT: u64 = 40;
 pub(crate) struct Database {
     pub(crate) number: u16,
     pub(crate) spec: DatabaseSpec,
-    pub(crate) settings: PostgresqlSettings,
+    pub(crate) engine: Engine,
     pub(crate) demands: DemandProfile,
     pub(crate) layout: Layout,
     pub(crate) source: Source,
     pub(crate) sessions: Vec<Session>,
-    pub(crate) pool: ClockSweep,
-    pub(crate) page_cache: ClockSweep,
+    pub(crate) pool: Pool,
     /// Sessions that wait for a page which another one reads, by the page.
     awaited: Locks,
     /// Sessions that wait until any read ends, because every frame is being read into.
-    starved: VecDeque<u32>,
+    pub(crate) starved: VecDeque<u32>,
     locks: Locks,
     pub(crate) log: RedoLog,
-    pub(crate) kernel: WriteBack,
-    pub(crate) checkpointer: Checkpointer,
-    /// Per page: the checkpoint after which its image was logged.
-    images: PageMap,
     /// Free connections, and who waits for one.
-    free_connections: u32,
-    connecting: VecDeque<u32>,
+    pub(crate) free_connections: u32,
+    pub(crate) connecting: VecDeque<u32>,
     /// Sessions without a transaction, of an open loop.
-    idle: VecDeque<u32>,
-    schedule: Option<ArrivalSchedule>,
+    pub(crate) idle: VecDeque<u32>,
+    pub(crate) schedule: Option<ArrivalSchedule>,
     pub(crate) backlog: VecDeque<Nanos>,
     pub(crate) throttled: VecDeque<u32>,
     /// Writes of the log's flush that are under way.
     log_writes: u32,
     log_requests: Vec<(u64, u32)>,
-    /// Misses of the pool since the background writer's last round, and its estimate.
-    pub(crate) misses: u64,
-    pub(crate) smoothed_misses: f64,
     pub(crate) places: [Station; Place::COUNT],
     pub(crate) types: Vec<TypeResult>,
     pub(crate) headline_seconds: Vec<u32>,
@@ -76,10 +68,7 @@ impl Database {
         layout: Layout,
         seed: RootSeed,
     ) -> Database {
-        let EngineSpec::Postgresql(settings) = &spec.engine;
-        let page = u64::from(spec.engine.page_bytes());
-        let frames = |bytes: u64| (bytes / page).min(u64::from(NOWHERE) - 1) as u32;
-        let cached = frames(settings.page_cache.0);
+        let (engine, pool) = Engine::new(&spec.engine);
         let users = spec.load.users();
         let seed = seed.child("engine.database", u64::from(number));
         let demands = spec.demands.scaled();
@@ -94,19 +83,12 @@ impl Database {
             number,
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),
             sessions: (0..users).map(|_| Session::new()).collect(),
-            pool: ClockSweep::postgresql(frames(settings.shared_buffers.0)),
-            page_cache: ClockSweep::second_chance(cached),
+            pool,
+            engine,
             awaited: Locks::default(),
             starved: VecDeque::new(),
             locks: Locks::default(),
-            log: RedoLog::new(page, spec.log.length),
-            kernel: WriteBack::new(cached),
-            checkpointer: Checkpointer::new(
-                settings.checkpoint_timeout,
-                settings.checkpoint_completion_target,
-                settings.max_wal_size.0,
-            ),
-            images: PageMap::default(),
+            log: RedoLog::new(spec.engine.log_block_bytes(), spec.log.length),
             free_connections: spec.client.connections.unwrap_or(users),
             connecting: VecDeque::new(),
             idle: VecDeque::new(),
@@ -115,13 +97,10 @@ impl Database {
             throttled: VecDeque::new(),
             log_writes: 0,
             log_requests: Vec::new(),
-            misses: 0,
-            smoothed_misses: 0.0,
             places: Default::default(),
             types: types.map(|name| TypeResult { name, ..TypeResult::default() }).collect(),
             headline_seconds: Vec::new(),
             measured_from: Nanos::ZERO,
-            settings: settings.clone(),
             demands,
             layout,
             spec: spec.clone(),
@@ -132,12 +111,18 @@ impl Database {
         IoPath { host: self.spec.host, cpu_per_io: self.spec.cpu_per_io }
     }
 
-    fn enter(&mut self, now: Nanos, session: u32, phase: Phase) {
+    pub(crate) fn enter(&mut self, now: Nanos, session: u32, phase: Phase) {
         self.sessions[session as usize].enter(now, phase, &mut self.places);
     }
 
     /// Puts a session's work on the processors of a host.
-    fn burst<T: Target>(&mut self, core: &mut Core<T>, session: u32, work: Nanos, phase: Phase) {
+    pub(crate) fn burst<T: Target>(
+        &mut self,
+        core: &mut Core<T>,
+        session: u32,
+        work: Nanos,
+        phase: Phase,
+    ) {
         self.enter(core.now, session, phase);
         let host = match phase {
             Phase::Preparing => self.spec.client.host.unwrap_or(self.spec.host),
@@ -147,97 +132,24 @@ impl Database {
         core.cpus[host].submit(core.now, work, task);
     }
 
-    fn timer<T: Target>(&mut self, core: &mut Core<T>, session: u32, length: Nanos, phase: Phase) {
+    pub(crate) fn timer<T: Target>(
+        &mut self,
+        core: &mut Core<T>,
+        session: u32,
+        length: Nanos,
+        phase: Phase,
+    ) {
         self.enter(core.now, session, phase);
         let timer = Timer::Session { database: self.number, session };
         core.timers.set(core.now + length, timer);
     }
 
-    /// Users begin to work.
-    pub(crate) fn start<T: Target>(&mut self, core: &mut Core<T>) {
-        self.start_writers(core);
-        match self.spec.load {
-            Load::Closed { .. } => {
-                (0..self.sessions.len() as u32).for_each(|session| self.pause(core, session, None));
-            }
-            Load::Open { rate_per_second, .. } => {
-                self.idle = (0..self.sessions.len() as u32).collect();
-                if let Some(schedule) = &mut self.schedule {
-                    schedule.set_rate(core.now, rate_per_second, Nanos::ZERO);
-                }
-                self.expect_arrival(core);
-            }
-        }
-    }
-
-    fn expect_arrival<T: Target>(&mut self, core: &mut Core<T>) {
-        let due = self.schedule.as_ref().and_then(ArrivalSchedule::next_due);
-        if let Some(due) = due {
-            core.timers.set(due, Timer::Arrival { database: self.number });
-        }
-    }
-
-    /// Arrivals that are due begin, or wait for a free session.
-    pub(crate) fn arrive<T: Target>(&mut self, core: &mut Core<T>) {
-        while let Some(due) = self.schedule.as_mut().and_then(|all| all.take_due(core.now)) {
-            match self.idle.pop_front() {
-                Some(session) => self.begin(core, session, due),
-                None => self.backlog.push_back(due),
-            }
-        }
-        self.expect_arrival(core);
-    }
-
-    /// A closed user pauses: it thinks about the answer to a transaction of type `answered`, and keys the next one in.
-    fn pause<T: Target>(&mut self, core: &mut Core<T>, session: u32, answered: Option<usize>) {
-        let Load::Closed { pacing, .. } = self.spec.load else { return };
-        let kind = self.source.draw(session, &self.spec.mix);
-        if pacing == 0.0 {
-            return self.send(core, session, core.now);
-        }
-        let think = answered.map_or(Nanos::ZERO, |kind| self.source.think_time(session, kind));
-        let pause = think + self.source.keying_time(session, kind);
-        let pause = Nanos((pause.0 as f64 * pacing) as u64);
-        self.timer(core, session, pause, Phase::Pausing);
-    }
-
-    /// A transaction of an open loop begins.
-    fn begin<T: Target>(&mut self, core: &mut Core<T>, session: u32, intended: Nanos) {
-        self.source.draw(session, &self.spec.mix);
-        self.send(core, session, intended);
-    }
-
-    /// A transaction asks for a connection.
-    fn send<T: Target>(&mut self, core: &mut Core<T>, session: u32, intended: Nanos) {
-        self.sessions[session as usize].intended = intended;
-        if self.free_connections == 0 {
-            self.enter(core.now, session, Phase::Connecting);
-            self.connecting.push_back(session);
-            return;
-        }
-        self.free_connections -= 1;
-        self.prepare(core, session);
-    }
-
-    fn prepare<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        self.sessions[session as usize].started = core.now;
-        let work = self.demands.client_cpu;
-        if self.spec.client.host.is_some() && work > Nanos::ZERO {
-            return self.burst(core, session, work, Phase::Preparing);
-        }
-        self.dispatch(core, session);
-    }
-
-    fn dispatch<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        let half = Nanos(self.spec.client.round_trip.0 / 2);
-        if half > Nanos::ZERO {
-            return self.timer(core, session, half, Phase::Sending);
-        }
-        self.receive(core, session);
-    }
-
     /// The server has the request.
-    fn receive<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+    pub(crate) fn receive<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        if self.is_log_full() {
+            self.throttled.push_back(session);
+            return self.enter(core.now, session, Phase::Throttled);
+        }
         let state = &mut self.sessions[session as usize];
         self.source.write_down(session, &mut state.script);
         state.step = 0;
@@ -273,7 +185,12 @@ impl Database {
     pub(crate) fn on_ready<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         match self.sessions[session as usize].phase {
             Phase::Connecting => self.prepare(core, session),
-            Phase::Locking | Phase::Awaiting => self.advance(core, session),
+            Phase::Locking | Phase::Starved => self.advance(core, session),
+            Phase::Awaiting => {
+                self.touched(session);
+                self.advance(core, session);
+            }
+            Phase::Throttled if self.engine.unlocks_before_flush() => self.receive(core, session),
             Phase::Throttled => self.read_page(core, session),
             Phase::Flushing => self.committed(core, session),
             other => unreachable!("nothing wakes a session in phase {other:?}"),
@@ -294,7 +211,12 @@ impl Database {
         while self.sessions[session as usize].next_touch < step.touches_end {
             let state = &self.sessions[session as usize];
             let touch = state.script.touches[state.next_touch as usize];
-            match self.pool.touch(touch.page, touch.writes) {
+            let (dirty, position) = (self.pool.dirty(), self.log.inserted());
+            let touched = self.pool.touch(core.now, touch.page, touch.writes, position);
+            if touch.writes && self.pool.dirty() > dirty {
+                self.engine.changed(position, touch.page);
+            }
+            match touched {
                 Touched::Hit(frame) => {
                     if self.pool.is_loading(frame) {
                         // Whoever reads it has this; those who wait get it one after the other.
@@ -308,22 +230,27 @@ impl Database {
                 }
                 Touched::Full => {
                     self.starved.push_back(session);
-                    return self.enter(core.now, session, Phase::Awaiting);
+                    self.enter(core.now, session, Phase::Starved);
+                    return self.clean_tail(core);
                 }
             }
-            let state = &mut self.sessions[session as usize];
-            if touch.writes && self.settings.full_page_writes {
-                let number = self.checkpointer.number;
-                if self.images.get(touch.page) != number {
-                    self.images.set(touch.page, number);
-                    state.images += u64::from(self.layout.relation(touch.page).image_bytes);
-                }
-            }
-            state.next_touch += 1;
+            self.touched(session);
         }
         let state = &self.sessions[session as usize];
         let work = step.cpu.saturating_sub(state.cpu_used);
         self.burst(core, session, work, Phase::Working);
+    }
+
+    /// The page of the current touch is in memory: the next one follows.
+    #[inline]
+    fn touched(&mut self, session: u32) {
+        let state = &mut self.sessions[session as usize];
+        let touch = state.script.touches[state.next_touch as usize];
+        if touch.writes {
+            let image_bytes = self.layout.relation(touch.page).image_bytes;
+            state.images += self.engine.image(touch.page, image_bytes);
+        }
+        state.next_touch += 1;
     }
 
     /// A page has to be read: first the processor time up to here, that of the read, and that of writing what gives way.
@@ -338,16 +265,21 @@ impl Database {
         self.pool.set_loading(frame, true);
         let first = self.awaited.acquire(page_key(page), session);
         debug_assert!(first, "nobody else reads a page that was not in the pool");
-        self.misses += 1;
         let mut work = Nanos::ZERO;
-        if let Some((old, true)) = evicted {
-            self.kernel.counters.session_pages += 1;
-            self.write_to_kernel(core.now, old, false);
-            work = self.demands.cpu_per_page_write;
-        }
-        let is_cached = matches!(self.page_cache.touch(page, false), Touched::Hit(_));
+        let is_cached = match &mut self.engine {
+            Engine::Postgresql(engine) => {
+                engine.misses += 1;
+                if let Some((old, true)) = evicted {
+                    engine.kernel.counters.session_pages += 1;
+                    engine.write_to_kernel(core.now, old, false);
+                    work = self.demands.cpu_per_page_write;
+                }
+                matches!(engine.page_cache.touch(page, false), Touched::Hit(_))
+            }
+            Engine::Innodb(_) => false,
+        };
         let read = self.demands.cpu_per_page_read.0;
-        work = work + Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
+        work += Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
         let state = &mut self.sessions[session as usize];
         state.frame = frame;
         state.is_cached = is_cached;
@@ -359,28 +291,23 @@ impl Database {
         let step = state.script.steps[state.step];
         let share = u64::from(state.next_touch - begin) * step.cpu.0;
         let until = Nanos(share / u64::from(step.touches_end - begin));
-        work = work + until.saturating_sub(state.cpu_used);
+        work += until.saturating_sub(state.cpu_used);
         state.cpu_used = until;
         self.burst(core, session, work, Phase::BeforeRead);
     }
 
-    /// Hands a page to the kernel; `is_urgent`: to be written back at once.
-    pub(crate) fn write_to_kernel(&mut self, now: Nanos, page: PageId, is_urgent: bool) {
-        let was_dirty = self.page_cache.is_dirty(page);
-        self.page_cache.touch(page, true);
-        if is_urgent {
-            self.kernel.push_urgent(page);
-            self.page_cache.clean(page);
-        } else if !was_dirty {
-            self.kernel.push_lazy(now, page);
-        }
-    }
-
     fn read<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        self.pump(core);
-        if self.kernel.is_over_limit() && self.kernel.is_writing() {
-            self.throttled.push_back(session);
-            return self.enter(core.now, session, Phase::Throttled);
+        if let Engine::Postgresql(engine) = &self.engine
+            && engine.kernel.is_over_limit()
+        {
+            self.pump(core);
+            if let Engine::Postgresql(engine) = &self.engine
+                && engine.kernel.is_over_limit()
+                && engine.kernel.is_writing()
+            {
+                self.throttled.push_back(session);
+                return self.enter(core.now, session, Phase::Throttled);
+            }
         }
         self.read_page(core, session);
     }
@@ -410,6 +337,7 @@ impl Database {
         if let Some(next) = self.starved.pop_front() {
             core.ready.push_back((self.number, next));
         }
+        self.touched(session);
         self.advance(core, session);
     }
 
@@ -424,12 +352,17 @@ impl Database {
         if state.step < state.script.steps.len() {
             return self.advance(core, session);
         }
-        let waits = state.script.commits && self.settings.synchronous_commit;
+        let waits = state.script.commits && self.engine.waits_for_log();
+        if self.engine.unlocks_before_flush() {
+            self.unlock(core, session);
+        }
         if !waits || !self.log.wait(session) {
             return self.committed(core, session);
         }
-        self.enter(core.now, session, Phase::Flushing);
         self.lead_flush(core);
+        if self.sessions[session as usize].phase != Phase::BeforeFlush {
+            self.enter(core.now, session, Phase::Flushing);
+        }
     }
 
     /// Lets the session that waits longest flush the log, unless a flush is under way.
@@ -475,8 +408,8 @@ impl Database {
         self.lead_flush(core);
     }
 
-    /// The transaction has ended on the server.
-    fn committed<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+    /// Gives up the locks of a transaction.
+    fn unlock<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         let locks = std::mem::take(&mut self.sessions[session as usize].script.locks);
         for &row in &locks {
             if let Some(next) = self.locks.release(row, session) {
@@ -485,43 +418,18 @@ impl Database {
             }
         }
         self.sessions[session as usize].script.locks = locks;
+    }
+
+    /// The transaction has ended on the server.
+    fn committed<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        if !self.engine.unlocks_before_flush() {
+            self.unlock(core, session);
+        }
         let half = Nanos(self.spec.client.round_trip.0 / 2);
         if half > Nanos::ZERO {
             return self.timer(core, session, half, Phase::Answering);
         }
         self.answered(core, session);
-    }
-
-    /// The client has its answer.
-    fn answered<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        let state = &self.sessions[session as usize];
-        let kind = state.script.kind;
-        if core.now > self.measured_from {
-            let counted = &mut self.types[kind];
-            counted.committed += u64::from(state.script.succeeds);
-            counted.rolled_back += u64::from(!state.script.succeeds);
-            counted.response.record((core.now - state.intended).0);
-            counted.service.record((core.now - state.started).0);
-            if state.script.succeeds && self.spec.workload.headline().types.contains(&kind) {
-                let second = ((core.now - self.measured_from).0 - 1) / 1_000_000_000;
-                if second as usize >= self.headline_seconds.len() {
-                    self.headline_seconds.resize(second as usize + 1, 0);
-                }
-                self.headline_seconds[second as usize] += 1;
-            }
-        }
-        match self.connecting.pop_front() {
-            Some(next) => core.ready.push_back((self.number, next)),
-            None => self.free_connections += 1,
-        }
-        if self.schedule.is_none() {
-            return self.pause(core, session, Some(kind));
-        }
-        self.enter(core.now, session, Phase::Idle);
-        match self.backlog.pop_front() {
-            Some(intended) => self.begin(core, session, intended),
-            None => self.idle.push_back(session),
-        }
     }
 
     /// Touches what transactions touch, without anything else of them.
@@ -533,14 +441,17 @@ impl Database {
             let mut script = std::mem::take(&mut self.sessions[user as usize].script);
             self.source.write_down(user, &mut script);
             for touch in &script.touches {
-                if let Touched::Missed { .. } = self.pool.touch(touch.page, false) {
-                    self.page_cache.touch(touch.page, false);
+                let touched = self.pool.touch(Nanos::ZERO, touch.page, false, 0);
+                if let (Touched::Missed { .. }, Engine::Postgresql(engine)) =
+                    (touched, &mut self.engine)
+                {
+                    engine.page_cache.touch(touch.page, false);
                 }
             }
             self.sessions[user as usize].script = script;
         }
         self.pool.take_counters();
-        self.page_cache.take_counters();
+        self.engine.take();
     }
 
     /// What was counted by `until`; counting begins again.
@@ -549,6 +460,7 @@ impl Database {
         let names = self.spec.workload.types().iter();
         let fresh = names.map(|name| TypeResult { name, ..TypeResult::default() }).collect();
         let places = std::array::from_fn(|place| self.places[place].take(until));
+        let (page_cache, writers) = self.engine.take();
         DatabaseResult {
             name: self.spec.name.clone(),
             types: std::mem::replace(&mut self.types, fresh),
@@ -557,9 +469,9 @@ impl Database {
             places,
             io,
             pool: self.pool.take_counters(),
-            page_cache: self.page_cache.take_counters(),
+            page_cache,
             log: self.log.take_counters(),
-            writers: std::mem::take(&mut self.kernel.counters),
+            writers,
             backlog: self.backlog.len() as u64,
         }
     }

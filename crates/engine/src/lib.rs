@@ -54,12 +54,18 @@ mod writers;
 
 mod background;
 
+mod cleaner;
+
+mod engine;
+
 mod simulation;
+
+mod users;
 
 pub use demand::{DemandProfile, TypeDemand};
 pub use result::{DatabaseResult, EngineRun, HostResult};
 pub use simulation::{Simulation, Window};
 pub use spec::{
-    ClientSpec, DatabaseSpec, EngineSpec, HostSpec, Load, PostgresqlSettings, Scenario,
-    ScenarioProblem, VolumeUse, WorkloadSpec,
+    ClientSpec, DatabaseSpec, EngineSpec, HostSpec, InnodbSettings, Load, PostgresqlSettings,
+    Scenario, ScenarioProblem, VolumeUse, WorkloadSpec,
 };

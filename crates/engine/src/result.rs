@@ -27,7 +27,7 @@ pub enum Place {
     Read,
     /// Waiting for the log to be durable.
     Log,
-    /// Stopped because too many dirty pages wait, or the log has no room.
+    /// Stopped: too many dirty pages wait to be written, no frame can give way, or the log has no room.
     Throttle,
 }
 
@@ -90,6 +90,8 @@ pub struct IoResult {
     pub page_write: Station,
     /// Flushes of the data volume.
     pub data_flush: Station,
+    /// Batches written to InnoDB's doublewrite buffer.
+    pub doublewrite: Station,
 }
 
 /// What a database did in the window.

@@ -76,6 +76,14 @@ impl Script {
         }
     }
 
+    /// The last step, which has ended, changes one more page.
+    pub(crate) fn append_write(&mut self, page: PageId) {
+        self.touches.push(Touch { page, writes: true });
+        if let Some(last) = self.steps.last_mut() {
+            last.touches_end += 1;
+        }
+    }
+
     /// The current step locks a row.
     pub(crate) fn lock(&mut self, row: u64) {
         self.locks.push(row);

@@ -24,6 +24,8 @@ pub(crate) enum Phase {
     Locking,
     /// Another session reads the page that it needs.
     Awaiting,
+    /// No frame can give way to the page that it needs.
+    Starved,
     /// On the processor before a page is read.
     BeforeRead,
     /// A page is read.
@@ -50,7 +52,7 @@ impl Phase {
             Phase::Sending | Phase::Answering => Place::Network,
             Phase::Locking => Place::Lock,
             Phase::Awaiting | Phase::Reading => Place::Read,
-            Phase::Throttled => Place::Throttle,
+            Phase::Throttled | Phase::Starved => Place::Throttle,
             Phase::BeforeRead | Phase::Working | Phase::BeforeFlush => Place::Cpu,
             Phase::Flushing => Place::Log,
         })

@@ -51,7 +51,8 @@ impl<T: Target> Simulation<T> {
         for (number, spec) in scenario.databases.iter().enumerate() {
             let relations = Source::relations(&spec.workload, &spec.engine);
             let page = spec.engine.page_bytes();
-            match Layout::new(page, relations, spec.data.offset, spec.data.length) {
+            let doublewrite = spec.engine.doublewrite_bytes();
+            match Layout::new(page, relations, spec.data.offset, spec.data.length, doublewrite) {
                 Ok(layout) => databases.push(Database::new(number as u16, spec, layout, seed)),
                 Err(needed) => problems.push(ScenarioProblem::TooSmall {
                     of: format!("database `{}`", spec.name),
@@ -160,7 +161,8 @@ impl<T: Target> Simulation<T> {
             Purpose::LogWrite { .. } => database.log_written(core),
             Purpose::LogFlush { .. } => database.log_flushed(core),
             Purpose::PageWrite { .. } => database.page_written(core),
-            Purpose::DataFlush { .. } => database.data_flushed(),
+            Purpose::DataFlush { .. } => database.data_flushed(core),
+            Purpose::Doublewrite { .. } => database.doublewritten(core),
         }
     }
 
@@ -193,9 +195,10 @@ impl<T: Target> Simulation<T> {
         let core = &mut self.core;
         let databases = self.databases.iter_mut().map(|database| {
             let stations = &mut core.stations[usize::from(database.number)];
-            let [read, log_write, log_flush, page_write, data_flush] =
+            let [read, log_write, log_flush, page_write, data_flush, doublewrite] =
                 std::array::from_fn(|purpose| stations[purpose].take(until));
-            database.take(until, IoResult { read, log_write, log_flush, page_write, data_flush })
+            let io = IoResult { read, log_write, log_flush, page_write, data_flush, doublewrite };
+            database.take(until, io)
         });
         let databases: Vec<DatabaseResult> = databases.collect();
         let hosts =

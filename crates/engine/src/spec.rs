@@ -85,6 +85,8 @@ pub struct VolumeUse {
 pub enum EngineSpec {
     /// PostgreSQL.
     Postgresql(PostgresqlSettings),
+    /// MariaDB with InnoDB tables.
+    Mariadb(InnodbSettings),
 }
 
 impl EngineSpec {
@@ -92,6 +94,23 @@ impl EngineSpec {
     pub fn page_bytes(&self) -> u32 {
         match self {
             EngineSpec::Postgresql(_) => 8 << 10,
+            EngineSpec::Mariadb(_) => 16 << 10,
+        }
+    }
+
+    /// The unit in which the log is written: a page of PostgreSQL's log, a block of the file system for InnoDB.
+    pub(crate) fn log_block_bytes(&self) -> u64 {
+        match self {
+            EngineSpec::Postgresql(_) => 8 << 10,
+            EngineSpec::Mariadb(_) => 4 << 10,
+        }
+    }
+
+    /// Bytes of the doublewrite buffer, which is in the data volume.
+    pub(crate) fn doublewrite_bytes(&self) -> Bytes {
+        match self {
+            EngineSpec::Postgresql(_) => Bytes::ZERO,
+            EngineSpec::Mariadb(_) => Bytes::from_mib(2),
         }
     }
 }
@@ -135,6 +154,76 @@ impl Default for PostgresqlSettings {
             bgwriter_lru_maxpages: 100,
             bgwriter_lru_multiplier: 2.0,
         }
+    }
+}
+
+/// InnoDB's settings that the model knows; defaults are MariaDB's own. Files are opened with `O_DIRECT`: there is no page cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InnodbSettings {
+    /// `innodb_buffer_pool_size`.
+    pub buffer_pool_size: Bytes,
+    /// `innodb_log_file_size`.
+    pub log_file_size: Bytes,
+    /// `innodb_flush_log_at_trx_commit = 1`; otherwise commits do not wait for the log.
+    pub flush_log_at_commit: bool,
+    /// `innodb_doublewrite`.
+    pub doublewrite: bool,
+    /// `innodb_io_capacity`, pages per second.
+    pub io_capacity: u32,
+    /// `innodb_io_capacity_max`, pages per second.
+    pub io_capacity_max: u32,
+    /// `innodb_max_dirty_pages_pct`.
+    pub max_dirty_pages_pct: f64,
+    /// `innodb_max_dirty_pages_pct_lwm`; 0 = off.
+    pub max_dirty_pages_pct_lwm: f64,
+    /// `innodb_lru_scan_depth`, pages.
+    pub lru_scan_depth: u32,
+    /// `innodb_old_blocks_pct`.
+    pub old_blocks_pct: u32,
+    /// `innodb_old_blocks_time`.
+    pub old_blocks_time: Nanos,
+}
+
+impl Default for InnodbSettings {
+    fn default() -> InnodbSettings {
+        InnodbSettings {
+            buffer_pool_size: Bytes::from_mib(128),
+            log_file_size: Bytes::from_mib(96),
+            flush_log_at_commit: true,
+            doublewrite: true,
+            io_capacity: 200,
+            io_capacity_max: 2_000,
+            max_dirty_pages_pct: 90.0,
+            max_dirty_pages_pct_lwm: 0.0,
+            lru_scan_depth: 1_536,
+            old_blocks_pct: 37,
+            old_blocks_time: Nanos::from_secs(1),
+        }
+    }
+}
+
+impl InnodbSettings {
+    fn check(&self, check: &mut impl FnMut(&'static str, f64, bool, &'static str)) {
+        let pool = self.buffer_pool_size;
+        check(
+            "innodb_buffer_pool_size",
+            pool.0 as f64,
+            pool >= Bytes::from_mib(5),
+            "at least 5 MiB",
+        );
+        let log = self.log_file_size;
+        check("innodb_log_file_size", log.0 as f64, log >= Bytes::from_mib(4), "at least 4 MiB");
+        let capacity = f64::from(self.io_capacity);
+        check("innodb_io_capacity", capacity, self.io_capacity >= 100, "at least 100");
+        let max = f64::from(self.io_capacity_max);
+        let holds = self.io_capacity_max >= self.io_capacity;
+        check("innodb_io_capacity_max", max, holds, "at least innodb_io_capacity");
+        let dirty = self.max_dirty_pages_pct;
+        check("innodb_max_dirty_pages_pct", dirty, (0.0..100.0).contains(&dirty), "0 to 99.999");
+        let low = self.max_dirty_pages_pct_lwm;
+        check("innodb_max_dirty_pages_pct_lwm", low, (0.0..100.0).contains(&low), "0 to 99.999");
+        let old = f64::from(self.old_blocks_pct);
+        check("innodb_old_blocks_pct", old, (5.0..=95.0).contains(&old), "5 to 95");
     }
 }
 
@@ -323,6 +412,12 @@ impl DatabaseSpec {
         );
         match &self.engine {
             EngineSpec::Postgresql(settings) => settings.check(&mut check),
+            EngineSpec::Mariadb(settings) => {
+                settings.check(&mut check);
+                let holds = settings.log_file_size <= self.log.length;
+                let log = settings.log_file_size.0 as f64;
+                check("innodb_log_file_size", log, holds, "at most what the log volume has");
+            }
         }
     }
 }

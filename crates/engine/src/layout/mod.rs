@@ -29,12 +29,13 @@ pub struct Layout {
     relations: Vec<Relation>,
     /// Per relation: its first byte on the volume, and how many pages have a place of their own.
     places: Vec<(u64, u32)>,
+    doublewrite: u64,
 }
 
 impl Layout {
     /// Lays relations out one after the other in `offset .. offset + length` of a volume. What is left over is for those that
     /// grow, in proportion to their sizes; one that outgrows it starts again at its beginning, which changes where a page
-    /// is read from and nothing else.
+    /// is read from and nothing else. Behind them lies a doublewrite buffer.
     ///
     /// Returns what they need where they do not fit.
     pub fn new(
@@ -42,18 +43,19 @@ impl Layout {
         relations: Vec<Relation>,
         offset: Bytes,
         length: Bytes,
+        doublewrite: Bytes,
     ) -> Result<Layout, Bytes> {
         let page = u64::from(page_bytes);
         let needed: u64 = relations.iter().map(|relation| u64::from(relation.blocks) * page).sum();
-        if needed > length.0 {
-            return Err(Bytes(needed));
+        if needed + doublewrite.0 > length.0 {
+            return Err(Bytes(needed + doublewrite.0));
         }
         let growing: u64 = relations
             .iter()
             .filter(|relation| relation.grows)
             .map(|relation| u64::from(relation.blocks))
             .sum();
-        let spare = (length.0 - needed) / page;
+        let spare = (length.0 - doublewrite.0 - needed) / page;
         let mut next = offset.0;
         let place = |relation: &Relation| {
             let blocks = u64::from(relation.blocks);
@@ -68,7 +70,8 @@ impl Layout {
             (at, own as u32)
         };
         let places = relations.iter().map(place).collect();
-        Ok(Layout { page_bytes, relations, places })
+        let doublewrite = offset.0 + length.0 - doublewrite.0;
+        Ok(Layout { page_bytes, relations, places, doublewrite })
     }
 
     /// Bytes of a page.
@@ -98,6 +101,11 @@ impl Layout {
         base + u64::from(page.block() % own) * u64::from(self.page_bytes)
     }
 
+    /// The first byte of the doublewrite buffer.
+    pub(crate) fn doublewrite(&self) -> u64 {
+        self.doublewrite
+    }
+
     /// The first byte of a run of pages, moved back where it would pass the end of the relation's place.
     pub(crate) fn offset_of_run(&self, first: PageId, pages: u32) -> u64 {
         let (base, own) = self.places[usize::from(first.relation())];
@@ -117,7 +125,9 @@ mod tests {
         let relation = |name, blocks, grows| Relation { name, blocks, image_bytes: 8_000, grows };
         let relations =
             vec![relation("a", 2, false), relation("b", 3, true), relation("c", 1, true)];
-        let layout = Layout::new(8192, relations.clone(), Bytes(8192), Bytes(14 * 8192)).unwrap();
+        let layout =
+            Layout::new(8192, relations.clone(), Bytes(8192), Bytes(14 * 8192), Bytes::ZERO)
+                .unwrap();
         let block = |relation, block| layout.offset(PageId::new(relation, block)) / 8192;
         // 8 spare pages: 6 to b, 2 to c.
         assert_eq!(
@@ -126,7 +136,7 @@ mod tests {
         );
         assert_eq!((block(1, 9), block(2, 2), block(2, 3)), (3, 14, 12));
         assert_eq!(layout.loaded_bytes(), Bytes(6 * 8192));
-        let refused = Layout::new(8192, relations, Bytes::ZERO, Bytes(5 * 8192));
+        let refused = Layout::new(8192, relations, Bytes::ZERO, Bytes(5 * 8192), Bytes::ZERO);
         assert_eq!(refused, Err(Bytes(6 * 8192)));
     }
 }

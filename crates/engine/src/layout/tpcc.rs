@@ -53,6 +53,28 @@ const POSTGRESQL: RowsPerPage = RowsPerPage {
     orders_by_customer: 262,
 };
 
+/// 16 KiB pages filled to 15/16, rows with a header of 5 bytes and 13 of versions; clustered by primary key, so that the
+/// keys have no relations of their own.
+const INNODB: RowsPerPage = RowsPerPage {
+    warehouse: 130,
+    district: 126,
+    customer: 26,
+    history: 190,
+    orders: 300,
+    new_order: 460,
+    order_line: 200,
+    stock: 46,
+    item: 150,
+    stock_key: 46,
+    three_numbers_key: 300,
+    order_line_key: 200,
+    customer_by_name: 330,
+    orders_by_customer: 580,
+};
+
+/// Undo pages in use at once: 16 of each of 128 rollback segments.
+const UNDO_BLOCKS: u32 = 128 * 16;
+
 /// The relations, in the order of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
@@ -89,6 +111,8 @@ pub enum Table {
     NewOrderKey,
     /// The primary key of `order_line`.
     OrderLineKey,
+    /// InnoDB's undo log.
+    Undo,
 }
 
 /// Pages of TPC-C's rows, for a number of warehouses.
@@ -96,12 +120,23 @@ pub enum Table {
 pub struct TpccPages {
     warehouses: u32,
     per: RowsPerPage,
+    is_clustered: bool,
 }
 
 impl TpccPages {
     /// On PostgreSQL.
     pub fn postgresql(warehouses: u32) -> TpccPages {
-        TpccPages { warehouses, per: POSTGRESQL }
+        TpccPages { warehouses, per: POSTGRESQL, is_clustered: false }
+    }
+
+    /// On InnoDB.
+    pub fn innodb(warehouses: u32) -> TpccPages {
+        TpccPages { warehouses, per: INNODB, is_clustered: true }
+    }
+
+    /// Whether rows lie in the leaves of their primary keys.
+    pub fn is_clustered(&self) -> bool {
+        self.is_clustered
     }
 
     /// All districts of all warehouses.
@@ -123,7 +158,6 @@ impl TpccPages {
         let orders = districts * u64::from(INITIAL_ORDERS_PER_DISTRICT);
         let new_orders = districts * u64::from(INITIAL_NEW_ORDERS_PER_DISTRICT);
         let stock = warehouses * u64::from(STOCK_PER_WAREHOUSE);
-        let lines = orders * u64::from(LINES_PER_ORDER);
         let relation = |name, blocks: u64, image_bytes, grows| {
             // Parameters::WAREHOUSES_MAX keeps all of them below 2^32.
             Relation { name, blocks: blocks as u32, image_bytes, grows }
@@ -132,14 +166,26 @@ impl TpccPages {
         // Indexes that grow have leaves of their own per district.
         let by_district = |rows: u32, per: u32| districts * u64::from(rows.div_ceil(per));
         let (heap, leaf) = (7_900, 7_400);
+        let (clustered, heaps) = if self.is_clustered { (1, 0) } else { (0, 1) };
+        let ordered = |heap: u64, leaves: u64| clustered * leaves + heaps * heap;
+        let orders_leaves = by_district(INITIAL_ORDERS_PER_DISTRICT, per.three_numbers_key);
+        let lines = INITIAL_ORDERS_PER_DISTRICT * LINES_PER_ORDER;
+        let line_leaves = by_district(lines, per.order_line_key);
+        let lines = packed(districts * u64::from(lines), per.order_line);
+        let new_order_leaves = by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.new_order);
         vec![
             relation("warehouse", packed(warehouses, per.warehouse), 4_000, false),
             relation("district", packed(districts, per.district), 4_000, false),
             relation("customer", packed(customers, per.customer), heap, false),
             relation("history", packed(customers, per.history), heap, true),
-            relation("orders", packed(orders, per.orders), heap, true),
-            relation("new_order", packed(new_orders, per.new_order), heap, false),
-            relation("order_line", packed(lines, per.order_line), heap, true),
+            relation("orders", ordered(packed(orders, per.orders), orders_leaves), heap, true),
+            relation(
+                "new_order",
+                ordered(packed(new_orders, per.new_order), new_order_leaves),
+                heap,
+                false,
+            ),
+            relation("order_line", ordered(lines, line_leaves), heap, true),
             relation("stock", packed(stock, per.stock), heap, false),
             relation("item", packed(u64::from(ITEMS), per.item), heap, false),
             relation(
@@ -154,31 +200,32 @@ impl TpccPages {
                 leaf,
                 false,
             ),
-            relation("stock_pkey", packed(stock, per.stock_key), leaf, false),
-            relation("customer_pkey", packed(customers, per.three_numbers_key), leaf, false),
+            relation("stock_pkey", heaps * packed(stock, per.stock_key), leaf, false),
             relation(
-                "orders_pkey",
-                by_district(INITIAL_ORDERS_PER_DISTRICT, per.three_numbers_key),
-                leaf,
-                true,
-            ),
-            relation(
-                "new_order_pkey",
-                by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.three_numbers_key),
+                "customer_pkey",
+                heaps * packed(customers, per.three_numbers_key),
                 leaf,
                 false,
             ),
+            relation("orders_pkey", heaps * orders_leaves, leaf, true),
             relation(
-                "order_line_pkey",
-                by_district(INITIAL_ORDERS_PER_DISTRICT * LINES_PER_ORDER, per.order_line_key),
+                "new_order_pkey",
+                heaps * by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.three_numbers_key),
                 leaf,
-                true,
+                false,
             ),
+            relation("order_line_pkey", heaps * line_leaves, leaf, true),
+            relation("undo", clustered * u64::from(UNDO_BLOCKS), 0, false),
         ]
     }
 
     fn page(table: Table, row: u64, per: u32) -> PageId {
         PageId::new(table as u16, (row / u64::from(per)) as u32)
+    }
+
+    /// The leaf of a row's key and the page of the row, which are the same where rows are clustered.
+    fn row(&self, key: PageId, page: PageId) -> [PageId; 2] {
+        if self.is_clustered { [page, page] } else { [key, page] }
     }
 
     /// The leaf of row `row` of a district, of which `initial` were loaded.
@@ -218,14 +265,14 @@ impl TpccPages {
     pub fn stock(&self, warehouse: u32, item: u32) -> [PageId; 2] {
         let row = u64::from(warehouse - 1) * u64::from(STOCK_PER_WAREHOUSE) + u64::from(item - 1);
         let key = Self::page(Table::StockKey, row, self.per.stock_key);
-        [key, Self::page(Table::Stock, row, self.per.stock)]
+        self.row(key, Self::page(Table::Stock, row, self.per.stock))
     }
 
     /// The leaf of the key and the page of a customer, 1 to 3,000.
     pub fn customer(&self, district: u32, customer: u32) -> [PageId; 2] {
         let row = u64::from(district) * u64::from(CUSTOMERS_PER_DISTRICT) + u64::from(customer - 1);
         let key = Self::page(Table::CustomerKey, row, self.per.three_numbers_key);
-        [key, Self::page(Table::Customer, row, self.per.customer)]
+        self.row(key, Self::page(Table::Customer, row, self.per.customer))
     }
 
     /// The leaf of the names at `place` of 1,000 in their order.
@@ -257,6 +304,14 @@ impl TpccPages {
         Self::page(Table::OrderLine, row, self.per.order_line)
     }
 
+    /// The page of the undo records of the `n`-th transaction.
+    pub fn undo(&self, number: u64) -> PageId {
+        // A segment's page is used for several transactions before the next one.
+        let segment = number % 128;
+        let page = number / 128 / 16 % 16;
+        PageId::new(Table::Undo as u16, (segment * 16 + page) as u32)
+    }
+
     /// The row in the heap of an order that was loaded, counted from 1 in its district.
     pub fn loaded_order(district: u32, order: u32) -> u64 {
         u64::from(district) * u64::from(INITIAL_ORDERS_PER_DISTRICT) + u64::from(order - 1)
@@ -266,7 +321,8 @@ impl TpccPages {
     pub fn orders_key(&self, district: u32, order: u32) -> PageId {
         let per = self.per.three_numbers_key;
         let initial = INITIAL_ORDERS_PER_DISTRICT;
-        self.district_leaf(Table::OrdersKey, district, order - 1, initial, per)
+        let table = if self.is_clustered { Table::Orders } else { Table::OrdersKey };
+        self.district_leaf(table, district, order - 1, initial, per)
     }
 
     /// The leaf of the keys of an order's lines.
@@ -274,13 +330,19 @@ impl TpccPages {
         let per = self.per.order_line_key;
         let initial = INITIAL_ORDERS_PER_DISTRICT * LINES_PER_ORDER;
         let row = (order - 1).saturating_mul(LINES_PER_ORDER);
-        self.district_leaf(Table::OrderLineKey, district, row, initial, per)
+        let table = if self.is_clustered { Table::OrderLine } else { Table::OrderLineKey };
+        self.district_leaf(table, district, row, initial, per)
     }
 
     /// The leaf of the key and the page of an order that is not delivered.
     pub fn new_order(&self, district: u32, order: u32) -> [PageId; 2] {
         let initial = INITIAL_NEW_ORDERS_PER_DISTRICT;
         let place = order.saturating_sub(FIRST_UNDELIVERED_ORDER) % initial;
+        if self.is_clustered {
+            let leaf =
+                self.district_leaf(Table::NewOrder, district, place, initial, self.per.new_order);
+            return [leaf, leaf];
+        }
         let per = self.per.three_numbers_key;
         let key = self.district_leaf(Table::NewOrderKey, district, place, initial, per);
         let row = u64::from(district) * u64::from(initial) + u64::from(place);
@@ -298,18 +360,26 @@ mod tests {
 
     #[test]
     fn a_warehouse_takes_what_one_takes_on_a_server() {
-        let bytes = |warehouses| {
-            let relations = TpccPages::postgresql(warehouses).relations();
-            relations.iter().map(|relation| u64::from(relation.blocks) * 8192).sum::<u64>()
+        let bytes = |pages: TpccPages, page: u64| {
+            let relations = pages.relations();
+            relations.iter().map(|relation| u64::from(relation.blocks) * page).sum::<u64>()
         };
-        let per_warehouse = (bytes(101) - bytes(1)) / 100;
+        let postgresql = |warehouses| bytes(TpccPages::postgresql(warehouses), 8192);
+        let per_warehouse = (postgresql(101) - postgresql(1)) / 100;
         // Measured on loaded databases: 100 to 110 MB.
         assert!((98_000_000..=112_000_000).contains(&per_warehouse), "{per_warehouse}");
+        let innodb = |warehouses| bytes(TpccPages::innodb(warehouses), 16_384);
+        let per_warehouse = (innodb(101) - innodb(1)) / 100;
+        assert!((78_000_000..=98_000_000).contains(&per_warehouse), "{per_warehouse}");
     }
 
     #[test]
     fn loaded_rows_are_within_their_relations_and_later_ones_behind_them() {
-        let pages = TpccPages::postgresql(3);
+        check_rows(TpccPages::postgresql(3));
+        check_rows(TpccPages::innodb(3));
+    }
+
+    fn check_rows(pages: TpccPages) {
         let blocks: Vec<u32> = pages.relations().iter().map(|relation| relation.blocks).collect();
         let check = |page: crate::page::PageId, is_loaded: bool| {
             let inside = page.block() < blocks[usize::from(page.relation())];
@@ -325,7 +395,9 @@ mod tests {
                 check(pages.orders_key(district, order), true);
                 check(pages.order_line_key(district, order), true);
                 pages.new_order(district, order).into_iter().for_each(|page| check(page, true));
-                check(pages.orders(TpccPages::loaded_order(district, order)), true);
+                if !pages.is_clustered() {
+                    check(pages.orders(TpccPages::loaded_order(district, order)), true);
+                }
             }
             check(pages.orders_key(district, 2 * INITIAL_ORDERS_PER_DISTRICT), false);
             check(pages.customers_of_name(district, 999), true);

@@ -1,14 +1,17 @@
 //! Buffer pools: which pages are in memory, and which one gives way.
 //!
-//! [`ClockSweep`] is PostgreSQL's, and with other counts the second-chance approximation of the kernel's page cache. A pool
+//! [`MidpointLru`] is InnoDB's; [`ClockSweep`] is PostgreSQL's, and with other counts the second-chance approximation of the kernel's page cache. A pool
 //! knows pages by number and what the caller does with them; it does no I/O and knows no time but what it is
 //! given.
 
 mod clock_sweep;
+mod midpoint_lru;
 
 pub use clock_sweep::ClockSweep;
+pub use midpoint_lru::MidpointLru;
 
 use crate::page::PageId;
+use underlay_core::Nanos;
 
 /// What a touch of a page found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub enum Touched {
         /// The page that left it, and whether it must be written.
         evicted: Option<(PageId, bool)>,
     },
-    /// Every frame is being read into: nothing can give way.
+    /// Nothing can give way: every frame is being read into, or waits to be written.
     Full,
 }
 
@@ -37,4 +40,64 @@ pub struct PoolCounters {
     pub evictions: u64,
     /// Those of them that were dirty.
     pub dirty_evictions: u64,
+}
+
+/// The buffer pool of an engine.
+#[derive(Clone, Debug)]
+pub(crate) enum Pool {
+    /// PostgreSQL's.
+    Clock(ClockSweep),
+    /// InnoDB's.
+    Midpoint(MidpointLru),
+}
+
+impl Pool {
+    #[inline]
+    pub(crate) fn touch(
+        &mut self,
+        now: Nanos,
+        page: PageId,
+        writes: bool,
+        position: u64,
+    ) -> Touched {
+        match self {
+            Pool::Clock(pool) => pool.touch(page, writes),
+            Pool::Midpoint(pool) => pool.touch(now, page, writes, position),
+        }
+    }
+
+    pub(crate) fn set_loading(&mut self, frame: u32, is_loading: bool) {
+        match self {
+            Pool::Clock(pool) => pool.set_loading(frame, is_loading),
+            Pool::Midpoint(pool) => pool.set_loading(frame, is_loading),
+        }
+    }
+
+    pub(crate) fn is_loading(&self, frame: u32) -> bool {
+        match self {
+            Pool::Clock(pool) => pool.is_loading(frame),
+            Pool::Midpoint(pool) => pool.is_loading(frame),
+        }
+    }
+
+    pub(crate) fn clean(&mut self, page: PageId) -> bool {
+        match self {
+            Pool::Clock(pool) => pool.clean(page),
+            Pool::Midpoint(pool) => pool.clean(page),
+        }
+    }
+
+    pub(crate) fn dirty(&self) -> u32 {
+        match self {
+            Pool::Clock(pool) => pool.dirty(),
+            Pool::Midpoint(pool) => pool.dirty(),
+        }
+    }
+
+    pub(crate) fn take_counters(&mut self) -> PoolCounters {
+        match self {
+            Pool::Clock(pool) => pool.take_counters(),
+            Pool::Midpoint(pool) => pool.take_counters(),
+        }
+    }
 }

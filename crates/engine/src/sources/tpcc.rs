@@ -52,6 +52,8 @@ pub(crate) struct TpccSource {
     orders: u64,
     order_lines: u64,
     history: u64,
+    /// Transactions that changed something.
+    written: u64,
     warehouses: u32,
     /// What the database draws for clients that leave it the lines.
     random: Pcg64,
@@ -94,6 +96,7 @@ impl TpccSource {
             orders,
             order_lines: orders * u64::from(LINES_PER_ORDER),
             history: 0,
+            written: 0,
             warehouses: tpcc.parameters.warehouses,
             random: seed.stream("engine.tpcc.server", 0),
             lines: Vec::with_capacity(16),
@@ -103,6 +106,7 @@ impl TpccSource {
     fn pages(tpcc: &Tpcc, engine: &EngineSpec) -> TpccPages {
         match engine {
             EngineSpec::Postgresql(_) => TpccPages::postgresql(tpcc.parameters.warehouses),
+            EngineSpec::Mariadb(_) => TpccPages::innodb(tpcc.parameters.warehouses),
         }
     }
 
@@ -136,6 +140,11 @@ impl TpccSource {
             Transaction::Delivery(delivery) => self.delivery(delivery, script),
             Transaction::StockLevel(level) => self.stock_level(level, script),
         }
+        if self.pages.is_clustered() && script.touches.iter().any(|touch| touch.writes) {
+            // Undo records are written with the changes; at the end they are found in one place.
+            script.append_write(self.pages.undo(self.written));
+            self.written += 1;
+        }
     }
 
     fn new_order(&mut self, order: &NewOrder, script: &mut Script) {
@@ -156,8 +165,15 @@ impl TpccSource {
         script.read_all(pages.customer(number, order.customer));
         let district = &mut self.districts[number as usize];
         let id = district.next_order;
-        let order_page = pages.orders(self.orders);
-        let line_page = pages.order_line(self.order_lines);
+        let is_clustered = pages.is_clustered();
+        let last_line = self.order_lines + u64::from(units) - 1;
+        let [order_page, line_page, last_line_page] = if is_clustered {
+            let lines = pages.order_line_key(number, id);
+            [pages.orders_key(number, id), lines, lines]
+        } else {
+            let lines = [self.order_lines, last_line].map(|line| pages.order_line(line));
+            [pages.orders(self.orders), lines[0], lines[1]]
+        };
         script.write(order_page);
         script.write(pages.orders_key(number, id));
         script.write(pages.orders_of_customer(number, order.customer));
@@ -172,7 +188,7 @@ impl TpccSource {
             script.write(stock);
         }
         script.write(line_page);
-        script.write(pages.order_line(self.order_lines + u64::from(units) - 1));
+        script.write(last_line_page);
         script.write(pages.order_line_key(number, id));
         script.end_step(lines, log_lines);
 
@@ -183,7 +199,9 @@ impl TpccSource {
         script.succeeds = !rolls_back;
         if !rolls_back {
             district.next_order += 1;
-            district.inserted.push((order_page.block(), line_page.block()));
+            if !is_clustered {
+                district.inserted.push((order_page.block(), line_page.block()));
+            }
             let begin = number as usize * RECENT_LINES;
             for &(_, item) in &self.lines {
                 self.recent_items[begin + usize::from(district.recent)] = item;
@@ -261,6 +279,10 @@ impl TpccSource {
 
     /// The pages of an order and of its lines.
     fn order_pages(&self, district: u32, order: u32) -> (PageId, PageId) {
+        if self.pages.is_clustered() {
+            let lines = self.pages.order_line_key(district, order);
+            return (self.pages.orders_key(district, order), lines);
+        }
         let inserted = order.checked_sub(INITIAL_NEXT_ORDER);
         let known = inserted
             .and_then(|place| self.districts[district as usize].inserted.get(place as usize));

@@ -87,3 +87,16 @@ fn laws_hold_with_misses_and_evictions() {
 fn laws_hold_where_the_log_limits() {
     check(&run(&tpcc(4, 24, 8, Bytes::from_gib(1)), &device("extreme-pro-480"), 5), 24);
 }
+
+#[test]
+fn laws_hold_on_innodb() {
+    let settings = underlay_engine::InnodbSettings {
+        buffer_pool_size: Bytes::from_mib(128),
+        ..underlay_engine::InnodbSettings::default()
+    };
+    let scenario = crate::mariadb::mariadb(16, 32, settings);
+    let run = run(&scenario, &device("p4500-2000"), 10);
+    assert!(run.databases[0].pool.evictions > 1_000);
+    check(&run, 32);
+    assert_eq!(run.databases[0].writers.session_pages, 0);
+}

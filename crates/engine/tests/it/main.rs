@@ -1,5 +1,10 @@
 //! Integration tests of the engine model: what holds of every simulation.
 
+mod closed_forms;
+mod cluster;
 mod conservation;
+mod mariadb;
+mod monotonicity;
+mod pools;
 mod sanity;
 mod scenario;

@@ -86,11 +86,15 @@ fn connections_are_a_queue_and_the_network_takes_its_time() {
 fn page_images_follow_checkpoints() {
     let mut scenario = tpcc(4, 8, 4, Bytes::from_gib(1));
     let with = run(&scenario, &device("p4500-2000"), 5);
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine;
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
+        unreachable!("the scenario is PostgreSQL's")
+    };
     settings.full_page_writes = false;
     let without = run(&scenario, &device("p4500-2000"), 5);
     assert!(with.databases[0].log.images > 0 && without.databases[0].log.images == 0);
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine;
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
+        unreachable!("the scenario is PostgreSQL's")
+    };
     settings.full_page_writes = true;
     settings.max_wal_size = Bytes::from_mib(64);
     let often = run(&scenario, &device("p4500-2000"), 5);

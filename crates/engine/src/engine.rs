@@ -1,0 +1,144 @@
+//! What engines have of their own beside the pool: caches, writers, checkpoints.
+
+use crate::cleaner::Cleaner;
+use crate::page::{NOWHERE, PageId, PageMap};
+use crate::pool::{ClockSweep, MidpointLru, Pool, PoolCounters};
+use crate::spec::{EngineSpec, InnodbSettings, PostgresqlSettings};
+use crate::writers::{Checkpointer, WriteBack, WriterCounters};
+use underlay_core::Nanos;
+
+/// An engine's own state.
+pub(crate) enum Engine {
+    Postgresql(Box<Postgresql>),
+    Innodb(Box<Innodb>),
+}
+
+/// PostgreSQL's.
+pub(crate) struct Postgresql {
+    pub(crate) settings: PostgresqlSettings,
+    pub(crate) page_cache: ClockSweep,
+    pub(crate) kernel: WriteBack,
+    pub(crate) checkpointer: Checkpointer,
+    /// Per page: the checkpoint after which its image was logged.
+    pub(crate) images: PageMap,
+    /// Misses of the pool since the background writer's last round, and its estimate.
+    pub(crate) misses: u64,
+    pub(crate) smoothed_misses: f64,
+}
+
+/// InnoDB's.
+pub(crate) struct Innodb {
+    pub(crate) settings: InnodbSettings,
+    pub(crate) cleaner: Cleaner,
+    pub(crate) counters: WriterCounters,
+}
+
+fn frames(bytes: u64, page_bytes: u32) -> u32 {
+    (bytes / u64::from(page_bytes)).min(u64::from(NOWHERE) - 1) as u32
+}
+
+impl Engine {
+    /// An engine at rest, and its empty pool.
+    pub(crate) fn new(spec: &EngineSpec) -> (Engine, Pool) {
+        let page = spec.page_bytes();
+        match spec {
+            EngineSpec::Postgresql(settings) => {
+                let cached = frames(settings.page_cache.0, page);
+                let engine = Postgresql {
+                    page_cache: ClockSweep::second_chance(cached),
+                    kernel: WriteBack::new(cached),
+                    checkpointer: Checkpointer::new(
+                        settings.checkpoint_timeout,
+                        settings.checkpoint_completion_target,
+                        settings.max_wal_size.0,
+                    ),
+                    images: PageMap::default(),
+                    misses: 0,
+                    smoothed_misses: 0.0,
+                    settings: settings.clone(),
+                };
+                let pool = ClockSweep::postgresql(frames(settings.shared_buffers.0, page));
+                (Engine::Postgresql(Box::new(engine)), Pool::Clock(pool))
+            }
+            EngineSpec::Mariadb(settings) => {
+                let engine = Innodb {
+                    cleaner: Cleaner::new(settings),
+                    counters: WriterCounters::default(),
+                    settings: settings.clone(),
+                };
+                let pool = MidpointLru::new(
+                    frames(settings.buffer_pool_size.0, page),
+                    settings.old_blocks_pct,
+                    settings.old_blocks_time,
+                );
+                (Engine::Innodb(Box::new(engine)), Pool::Midpoint(pool))
+            }
+        }
+    }
+
+    /// Whether a commit waits until the log is durable.
+    pub(crate) fn waits_for_log(&self) -> bool {
+        match self {
+            Engine::Postgresql(engine) => engine.settings.synchronous_commit,
+            Engine::Innodb(engine) => engine.settings.flush_log_at_commit,
+        }
+    }
+
+    /// InnoDB gives its locks up when a transaction is committed in memory, PostgreSQL when it is durable.
+    pub(crate) fn unlocks_before_flush(&self) -> bool {
+        matches!(self, Engine::Innodb(_))
+    }
+
+    /// Bytes of the image of a page that has to be logged with a change of it; 0 for none.
+    pub(crate) fn image(&mut self, page: PageId, image_bytes: u32) -> u64 {
+        let Engine::Postgresql(engine) = self else { return 0 };
+        let number = engine.checkpointer.number;
+        if !engine.settings.full_page_writes || engine.images.get(page) == number {
+            return 0;
+        }
+        engine.images.set(page, number);
+        u64::from(image_bytes)
+    }
+
+    /// A clean page was changed at a position of the log.
+    pub(crate) fn changed(&mut self, position: u64, page: PageId) {
+        if let Engine::Innodb(engine) = self {
+            engine.cleaner.push_changed(position, page);
+        }
+    }
+
+    /// What was counted; counting begins again: of the page cache, and of the writers.
+    pub(crate) fn take(&mut self) -> (PoolCounters, WriterCounters) {
+        match self {
+            Engine::Postgresql(engine) => {
+                let writers = std::mem::take(&mut engine.kernel.counters);
+                (engine.page_cache.take_counters(), writers)
+            }
+            Engine::Innodb(engine) => {
+                (PoolCounters::default(), std::mem::take(&mut engine.counters))
+            }
+        }
+    }
+}
+
+impl Postgresql {
+    /// Hands a page to the kernel; `is_urgent`: to be written back at once.
+    pub(crate) fn write_to_kernel(&mut self, now: Nanos, page: PageId, is_urgent: bool) {
+        let was_dirty = self.page_cache.is_dirty(page);
+        self.page_cache.touch(page, true);
+        if is_urgent {
+            self.kernel.push_urgent(page);
+            self.page_cache.clean(page);
+        } else if !was_dirty {
+            self.kernel.push_lazy(now, page);
+        }
+    }
+}
+
+impl Innodb {
+    /// Log bytes since the oldest change that is not written.
+    pub(crate) fn checkpoint_age(&mut self, position: u64, pool: &Pool) -> u64 {
+        let Pool::Midpoint(pool) = pool else { return 0 };
+        position - self.cleaner.oldest(position, |page| pool.changed_at(page))
+    }
+}

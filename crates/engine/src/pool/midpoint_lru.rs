@@ -1,0 +1,327 @@
+//! InnoDB's buffer replacement: a list from the most to the least recently used page, into whose middle new pages enter.
+//!
+//! The last part of the list (37 %, `innodb_old_blocks_pct`) is old. A page that is read enters at the head of the old part. A
+//! touch of an old page makes it young if the page was first touched at least `innodb_old_blocks_time` (1 s) ago; one of
+//! a young page moves it to the head only from the last three quarters of the young part, to spare the list. Pages leave
+//! at the tail, the first that is clean among the last 100; dirty ones are left for the page cleaner.
+
+use super::{PoolCounters, Touched};
+use crate::page::{NOWHERE, PageId, PageMap};
+use underlay_core::Nanos;
+
+/// `BUF_LRU_SEARCH_SCAN_THRESHOLD`: pages at the tail that a session looks at.
+const SCAN: u32 = 100;
+/// The old part may be so many pages longer or shorter than it should (`BUF_LRU_OLD_TOLERANCE`).
+const TOLERANCE: u32 = 20;
+/// Lists shorter than this have no old part (`BUF_LRU_OLD_MIN_LEN`, here scaled for small pools).
+const OLD_MIN: u32 = 80;
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    page: PageId,
+    /// Towards the head.
+    newer: u32,
+    /// Towards the tail.
+    older: u32,
+    first_touch: Nanos,
+    /// Log position of the first change since it was written.
+    changed_at: u64,
+    /// Pages that had entered the head when this one was moved there.
+    moved: u32,
+    is_old: bool,
+    is_dirty: bool,
+    is_loading: bool,
+}
+
+/// The pool.
+#[derive(Clone, Debug)]
+pub struct MidpointLru {
+    frames: Vec<Frame>,
+    frames_max: u32,
+    places: PageMap,
+    head: u32,
+    tail: u32,
+    /// The newest old frame.
+    old_head: u32,
+    old: u32,
+    old_percent: u32,
+    old_time: Nanos,
+    /// Times that a page was moved to the head.
+    moves: u32,
+    dirty: u32,
+    /// Dirty pages that were found where one was to leave, since that was last asked.
+    skipped_dirty: u64,
+    counters: PoolCounters,
+}
+
+impl MidpointLru {
+    /// So many empty frames, at least 1; `old_percent` of the list is old.
+    pub fn new(frames: u32, old_percent: u32, old_time: Nanos) -> MidpointLru {
+        MidpointLru {
+            frames: Vec::new(),
+            frames_max: frames.max(1),
+            places: PageMap::default(),
+            head: NOWHERE,
+            tail: NOWHERE,
+            old_head: NOWHERE,
+            old: 0,
+            old_percent,
+            old_time,
+            moves: 0,
+            dirty: 0,
+            skipped_dirty: 0,
+            counters: PoolCounters::default(),
+        }
+    }
+
+    fn frame(&mut self, place: u32) -> &mut Frame {
+        &mut self.frames[place as usize]
+    }
+
+    /// Touches a page at `now`, and gives it a frame if it has none. `position` is that of the log.
+    #[inline]
+    pub fn touch(&mut self, now: Nanos, page: PageId, writes: bool, position: u64) -> Touched {
+        let place = self.places.get(page);
+        if place == NOWHERE {
+            return self.load(now, page, writes, position);
+        }
+        self.counters.hits += 1;
+        let young = self.frames.len() as u32 - self.old;
+        let frame = &mut self.frames[place as usize];
+        if writes && !frame.is_dirty {
+            frame.is_dirty = true;
+            frame.changed_at = position;
+            self.dirty += 1;
+        }
+        let is_due = if frame.is_old {
+            now.saturating_sub(frame.first_touch) >= self.old_time
+        } else {
+            self.moves.wrapping_sub(frame.moved) > young / 4
+        };
+        if is_due {
+            self.make_young(place);
+        }
+        Touched::Hit(place)
+    }
+
+    fn load(&mut self, now: Nanos, page: PageId, is_dirty: bool, position: u64) -> Touched {
+        let entering = Frame {
+            page,
+            newer: NOWHERE,
+            older: NOWHERE,
+            first_touch: now,
+            changed_at: position,
+            moved: self.moves,
+            is_old: false,
+            is_dirty,
+            is_loading: false,
+        };
+        let (place, evicted) = if self.frames.len() < self.frames_max as usize {
+            self.frames.push(entering);
+            (self.frames.len() as u32 - 1, None)
+        } else {
+            let Some(place) = self.victim() else { return Touched::Full };
+            self.unlink(place);
+            let old = std::mem::replace(self.frame(place), entering);
+            self.places.set(old.page, NOWHERE);
+            self.counters.evictions += 1;
+            (place, Some((old.page, false)))
+        };
+        self.counters.misses += 1;
+        self.dirty += u32::from(is_dirty);
+        self.places.set(page, place);
+        if self.old_head == NOWHERE {
+            self.link_at_head(place);
+        } else {
+            self.link_at_midpoint(place);
+        }
+        self.balance();
+        Touched::Missed { frame: place, evicted }
+    }
+
+    /// The frame that gives way: none when the last ones are dirty or being read into.
+    fn victim(&mut self) -> Option<u32> {
+        let mut place = self.tail;
+        for _ in 0..SCAN.min(self.frames_max) {
+            let frame = &self.frames[place as usize];
+            if !frame.is_dirty && !frame.is_loading {
+                return Some(place);
+            }
+            self.skipped_dirty += u64::from(frame.is_dirty);
+            place = frame.newer;
+            if place == NOWHERE {
+                break;
+            }
+        }
+        None
+    }
+
+    fn make_young(&mut self, place: u32) {
+        self.unlink(place);
+        self.moves = self.moves.wrapping_add(1);
+        let moves = self.moves;
+        let frame = self.frame(place);
+        frame.is_old = false;
+        frame.moved = moves;
+        self.link_at_head(place);
+        self.balance();
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Frame { newer, older, is_old, .. } = self.frames[place as usize];
+        match newer {
+            NOWHERE => self.head = older,
+            newer => self.frame(newer).older = older,
+        }
+        match older {
+            NOWHERE => self.tail = newer,
+            older => self.frame(older).newer = newer,
+        }
+        if self.old_head == place {
+            self.old_head = older;
+        }
+        self.old -= u32::from(is_old);
+        let frame = self.frame(place);
+        (frame.newer, frame.older) = (NOWHERE, NOWHERE);
+    }
+
+    fn link_at_head(&mut self, place: u32) {
+        let head = self.head;
+        self.frame(place).older = head;
+        self.frame(place).newer = NOWHERE;
+        match head {
+            NOWHERE => self.tail = place,
+            head => self.frame(head).newer = place,
+        }
+        self.head = place;
+    }
+
+    fn link_at_midpoint(&mut self, place: u32) {
+        let below = self.old_head;
+        let above = self.frames[below as usize].newer;
+        let frame = self.frame(place);
+        (frame.newer, frame.older, frame.is_old) = (above, below, true);
+        self.frame(below).newer = place;
+        match above {
+            NOWHERE => self.head = place,
+            above => self.frame(above).older = place,
+        }
+        self.old_head = place;
+        self.old += 1;
+    }
+
+    /// Moves the border of the old part to where it belongs.
+    fn balance(&mut self) {
+        let all = self.frames.len() as u32;
+        if all < OLD_MIN {
+            return;
+        }
+        if self.old_head == NOWHERE && self.old == 0 {
+            let tail = self.tail;
+            self.old_head = tail;
+            self.frame(tail).is_old = true;
+            self.old = 1;
+        }
+        let wanted = (u64::from(all) * u64::from(self.old_percent) / 100) as u32;
+        let wanted = wanted.clamp(1, all - 1);
+        while self.old + TOLERANCE.min(wanted / 8) < wanted {
+            let next = self.frames[self.old_head as usize].newer;
+            if next == NOWHERE {
+                return;
+            }
+            self.frame(next).is_old = true;
+            self.old_head = next;
+            self.old += 1;
+        }
+        while self.old > wanted + TOLERANCE.min(wanted / 8) {
+            let first = self.old_head;
+            self.frame(first).is_old = false;
+            self.old_head = self.frames[first as usize].older;
+            self.old -= 1;
+        }
+    }
+
+    /// Marks a frame as being read into, or as read.
+    pub fn set_loading(&mut self, frame: u32, is_loading: bool) {
+        self.frame(frame).is_loading = is_loading;
+    }
+
+    /// Whether a frame is being read into.
+    pub fn is_loading(&self, frame: u32) -> bool {
+        self.frames[frame as usize].is_loading
+    }
+
+    /// Marks a page as written, if it is in memory and dirty; whether it was.
+    pub fn clean(&mut self, page: PageId) -> bool {
+        let place = self.places.get(page);
+        if place == NOWHERE || !self.frames[place as usize].is_dirty {
+            return false;
+        }
+        self.frame(place).is_dirty = false;
+        self.dirty -= 1;
+        true
+    }
+
+    /// The log position of the first change of a dirty page; none of others.
+    pub fn changed_at(&self, page: PageId) -> Option<u64> {
+        let place = self.places.get(page);
+        let frame = self.frames.get(place as usize)?;
+        frame.is_dirty.then_some(frame.changed_at)
+    }
+
+    /// Appends the dirty pages among the last `depth` of the list, the last one first, at most `most`.
+    pub fn dirty_at_tail(&self, depth: u32, most: usize, pages: &mut Vec<PageId>) {
+        let mut place = self.tail;
+        for _ in 0..depth {
+            if place == NOWHERE || pages.len() >= most {
+                return;
+            }
+            let frame = &self.frames[place as usize];
+            if frame.is_dirty && !frame.is_loading {
+                pages.push(frame.page);
+            }
+            place = frame.newer;
+        }
+    }
+
+    /// Dirty pages that sessions found where they looked for a frame, since this was last asked.
+    pub fn take_skipped_dirty(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped_dirty)
+    }
+
+    /// Marks all pages as written.
+    pub fn clean_all(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.is_dirty = false);
+        self.dirty = 0;
+    }
+
+    /// Number of dirty pages.
+    pub fn dirty(&self) -> u32 {
+        self.dirty
+    }
+
+    /// Frames in use.
+    pub fn used(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    /// Frames.
+    pub fn frames(&self) -> u32 {
+        self.frames_max
+    }
+
+    /// What was counted; counting begins again.
+    pub fn take_counters(&mut self) -> PoolCounters {
+        std::mem::take(&mut self.counters)
+    }
+
+    /// The pages from the head to the tail, and whether each is old.
+    pub fn list(&self) -> impl Iterator<Item = (PageId, bool)> + '_ {
+        let first = (self.head != NOWHERE).then_some(self.head);
+        std::iter::successors(first, |place| {
+            let older = self.frames[*place as usize].older;
+            (older != NOWHERE).then_some(older)
+        })
+        .map(|place| (self.frames[place as usize].page, self.frames[place as usize].is_old))
+    }
+}

@@ -1,0 +1,134 @@
+//! The users of a database: when transactions begin, connections, the way to the server and back, the books of answers.
+//!
+//! What happens on the server is in `database`.
+
+use crate::core_state::Core;
+use crate::database::Database;
+use crate::session::Phase;
+use crate::spec::Load;
+use crate::timers::Timer;
+use underlay_core::Nanos;
+use underlay_model::target::Target;
+use underlay_workload::arrivals::ArrivalSchedule;
+
+impl Database {
+    /// Users begin to work.
+    pub(crate) fn start<T: Target>(&mut self, core: &mut Core<T>) {
+        self.start_writers(core);
+        match self.spec.load {
+            Load::Closed { .. } => {
+                (0..self.sessions.len() as u32).for_each(|session| self.pause(core, session, None));
+            }
+            Load::Open { rate_per_second, .. } => {
+                self.idle = (0..self.sessions.len() as u32).collect();
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.set_rate(core.now, rate_per_second, Nanos::ZERO);
+                }
+                self.expect_arrival(core);
+            }
+        }
+    }
+
+    fn expect_arrival<T: Target>(&mut self, core: &mut Core<T>) {
+        let due = self.schedule.as_ref().and_then(ArrivalSchedule::next_due);
+        if let Some(due) = due {
+            core.timers.set(due, Timer::Arrival { database: self.number });
+        }
+    }
+
+    /// Arrivals that are due begin, or wait for a free session.
+    pub(crate) fn arrive<T: Target>(&mut self, core: &mut Core<T>) {
+        while let Some(due) = self.schedule.as_mut().and_then(|all| all.take_due(core.now)) {
+            match self.idle.pop_front() {
+                Some(session) => self.begin(core, session, due),
+                None => self.backlog.push_back(due),
+            }
+        }
+        self.expect_arrival(core);
+    }
+
+    /// A closed user pauses: it thinks about the answer to a transaction of type `answered`, and keys the next one in.
+    pub(crate) fn pause<T: Target>(
+        &mut self,
+        core: &mut Core<T>,
+        session: u32,
+        answered: Option<usize>,
+    ) {
+        let Load::Closed { pacing, .. } = self.spec.load else { return };
+        let kind = self.source.draw(session, &self.spec.mix);
+        if pacing == 0.0 {
+            return self.send(core, session, core.now);
+        }
+        let think = answered.map_or(Nanos::ZERO, |kind| self.source.think_time(session, kind));
+        let pause = think + self.source.keying_time(session, kind);
+        let pause = Nanos((pause.0 as f64 * pacing) as u64);
+        self.timer(core, session, pause, Phase::Pausing);
+    }
+
+    /// A transaction of an open loop begins.
+    fn begin<T: Target>(&mut self, core: &mut Core<T>, session: u32, intended: Nanos) {
+        self.source.draw(session, &self.spec.mix);
+        self.send(core, session, intended);
+    }
+
+    /// A transaction asks for a connection.
+    pub(crate) fn send<T: Target>(&mut self, core: &mut Core<T>, session: u32, intended: Nanos) {
+        self.sessions[session as usize].intended = intended;
+        if self.free_connections == 0 {
+            self.enter(core.now, session, Phase::Connecting);
+            self.connecting.push_back(session);
+            return;
+        }
+        self.free_connections -= 1;
+        self.prepare(core, session);
+    }
+
+    pub(crate) fn prepare<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        self.sessions[session as usize].started = core.now;
+        let work = self.demands.client_cpu;
+        if self.spec.client.host.is_some() && work > Nanos::ZERO {
+            return self.burst(core, session, work, Phase::Preparing);
+        }
+        self.dispatch(core, session);
+    }
+
+    pub(crate) fn dispatch<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        let half = Nanos(self.spec.client.round_trip.0 / 2);
+        if half > Nanos::ZERO {
+            return self.timer(core, session, half, Phase::Sending);
+        }
+        self.receive(core, session);
+    }
+
+    /// The client has its answer.
+    pub(crate) fn answered<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        let state = &self.sessions[session as usize];
+        let kind = state.script.kind;
+        if core.now > self.measured_from {
+            let counted = &mut self.types[kind];
+            counted.committed += u64::from(state.script.succeeds);
+            counted.rolled_back += u64::from(!state.script.succeeds);
+            counted.response.record((core.now - state.intended).0);
+            counted.service.record((core.now - state.started).0);
+            if state.script.succeeds && self.spec.workload.headline().types.contains(&kind) {
+                let second = ((core.now - self.measured_from).0 - 1) / 1_000_000_000;
+                if second as usize >= self.headline_seconds.len() {
+                    self.headline_seconds.resize(second as usize + 1, 0);
+                }
+                self.headline_seconds[second as usize] += 1;
+            }
+        }
+        match self.connecting.pop_front() {
+            Some(next) => core.ready.push_back((self.number, next)),
+            None => self.free_connections += 1,
+        }
+        if self.schedule.is_none() {
+            return self.pause(core, session, Some(kind));
+        }
+        self.enter(core.now, session, Phase::Idle);
+        match self.backlog.pop_front() {
+            Some(intended) => self.begin(core, session, intended),
+            None => self.idle.push_back(session),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A database on a cluster: the same engine, another target.
+
+use crate::scenario::tpcc;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_engine::{EngineRun, Simulation, Window};
+use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+use underlay_model::target::{ClusterTarget, Stack};
+use underlay_model::{DiskGroupSpec, builtin};
+
+fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
+    let profile = |name| builtin::find(name).expect("built in");
+    let host = |index: usize| HostSpec {
+        name: format!("h{index}"),
+        fault_domain: None,
+        groups: vec![DiskGroupSpec::new(
+            "g",
+            profile("p4500-2000"),
+            vec![profile("5200eco-1920"); 2],
+        )],
+    };
+    let spec = ClusterSpec {
+        hosts: (0..5).map(host).collect(),
+        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        settings: ClusterSettings::default(),
+    };
+    let policy = Policy { failures_to_tolerate, ..Policy::DEFAULT };
+    let volumes = [Bytes::from_gib(8), Bytes::from_gib(1)];
+    let target = ClusterTarget::new(&spec, policy, Stack::NONE, &volumes, RootSeed(1));
+    let mut scenario = tpcc(16, 16, 4, Bytes::from_mib(256));
+    scenario.databases[0].cpu_per_io = cpu_per_io;
+    let simulation = Simulation::new(&scenario, target.expect("a cluster"), RootSeed(3));
+    let mut simulation = simulation.expect("a valid scenario");
+    simulation.warm_caches(20_000);
+    simulation.run(&Window { warm_up: Nanos::from_secs(1), measure: Nanos::from_secs(4) })
+}
+
+#[test]
+fn a_copy_more_costs_and_the_software_path_uses_the_processors() {
+    let (one, two) = (simulate(0, Nanos::ZERO), simulate(2, Nanos::ZERO));
+    assert!(one.databases[0].io.read.departures > 1_000);
+    let log = |run: &EngineRun| run.databases[0].io.log_write.mean_stay();
+    assert!(log(&two) > log(&one), "{} {}", log(&two), log(&one));
+    assert!(two.headline(0) < one.headline(0), "{} {}", two.headline(0), one.headline(0));
+    let heavy = simulate(0, Nanos::from_micros(100));
+    assert!(heavy.headline(0) < 0.9 * one.headline(0));
+    let work = |run: &EngineRun| run.hosts[0].used.done_ns / run.databases[0].committed() as f64;
+    assert!(work(&heavy) > work(&one));
+}
