@@ -32,7 +32,8 @@ pub struct DemandProfile {
 ///
 /// A *unit* is the type's own measure of size: TPC-C an order line (New-Order, about 10), a delivered order (Delivery, 10), a
 /// counted line (Stock-Level, about 200), a customer looked at (Payment, Order-Status; 1 by number, 3 by name);
-/// sysbench a statement or the rows it returns; DVD Store a line or a row.
+/// sysbench a statement, of which a range counts one more per 25 rows; its log bytes count changed rows instead, and its bulk
+/// inserts use the processor once per 10 rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeDemand {
     /// The workload's name of the type.
@@ -79,6 +80,33 @@ const TPCC_MARIADB: [Row; 5] = [
     ("order_status", 80, 12, 0, 0),
     ("delivery", 80, 100, 120, 2_200),
     ("stock_level", 100, 3, 0, 0),
+];
+
+/// PostgreSQL, sysbench's scripts with prepared statements, a round trip each. A changed row is an update that moves an index
+/// entry: two row versions and an entry.
+const SYSBENCH_POSTGRESQL: [Row; 9] = [
+    ("read_write", 70, 18, 34, 380),
+    ("read_only", 60, 18, 0, 380),
+    ("write_only", 60, 22, 34, 380),
+    ("point_select", 12, 18, 0, 380),
+    ("update_index", 22, 26, 34, 420),
+    ("update_non_index", 20, 22, 34, 260),
+    ("insert", 20, 30, 34, 460),
+    ("delete", 20, 20, 34, 90),
+    ("bulk_insert", 40, 30, 34, 420),
+];
+
+/// InnoDB: the same, with redo of the undo records.
+const SYSBENCH_MARIADB: [Row; 9] = [
+    ("read_write", 80, 17, 100, 700),
+    ("read_only", 70, 17, 0, 700),
+    ("write_only", 60, 22, 100, 700),
+    ("point_select", 12, 17, 0, 700),
+    ("update_index", 22, 28, 100, 760),
+    ("update_non_index", 20, 22, 100, 520),
+    ("insert", 20, 30, 100, 560),
+    ("delete", 20, 22, 100, 460),
+    ("bulk_insert", 40, 30, 100, 480),
 ];
 
 fn profile(rows: &[Row], page_read_us: u64) -> DemandProfile {
@@ -131,5 +159,15 @@ impl DemandProfile {
     /// Default demands of TPC-C on MariaDB.
     pub fn tpcc_mariadb() -> DemandProfile {
         profile(&TPCC_MARIADB, 12)
+    }
+
+    /// Default demands of sysbench on PostgreSQL.
+    pub fn sysbench_postgresql() -> DemandProfile {
+        profile(&SYSBENCH_POSTGRESQL, 8)
+    }
+
+    /// Default demands of sysbench on MariaDB.
+    pub fn sysbench_mariadb() -> DemandProfile {
+        profile(&SYSBENCH_MARIADB, 12)
     }
 }

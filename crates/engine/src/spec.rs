@@ -5,6 +5,7 @@
 
 use crate::demand::DemandProfile;
 use underlay_core::{Arrivals, Bytes, Nanos};
+use underlay_workload::sysbench::Sysbench;
 use underlay_workload::tpcc::Tpcc;
 use underlay_workload::transactional::{Headline, Mix, Workload};
 
@@ -232,6 +233,8 @@ impl InnodbSettings {
 pub enum WorkloadSpec {
     /// TPC-C; its number of warehouses is the size of the database.
     Tpcc(Tpcc),
+    /// sysbench's scripts; tables and their size are the size of the database.
+    Sysbench(Sysbench),
 }
 
 impl WorkloadSpec {
@@ -239,6 +242,7 @@ impl WorkloadSpec {
     pub fn types(&self) -> &'static [&'static str] {
         match self {
             WorkloadSpec::Tpcc(tpcc) => tpcc.shape().types,
+            WorkloadSpec::Sysbench(sysbench) => sysbench.shape().types,
         }
     }
 
@@ -246,6 +250,7 @@ impl WorkloadSpec {
     pub fn headline(&self) -> Headline {
         match self {
             WorkloadSpec::Tpcc(tpcc) => tpcc.shape().headline,
+            WorkloadSpec::Sysbench(sysbench) => sysbench.shape().headline,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! on PostgreSQL). Only leaf pages of indexes are modelled: their upper levels are in memory wherever the
 //! leaves are worth a cache at all.
 
+pub mod sysbench;
 pub mod tpcc;
 
 use crate::page::PageId;

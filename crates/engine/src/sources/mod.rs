@@ -3,12 +3,14 @@
 //! A source draws the next transaction of a user from the workload's own state machine and writes it down as a
 //! [`Script`]. It keeps what a database would know: which order comes next, where inserted rows went.
 
+mod sysbench;
 mod tpcc;
 
 use crate::demand::DemandProfile;
 use crate::layout::Relation;
 use crate::script::Script;
 use crate::spec::{EngineSpec, WorkloadSpec};
+use sysbench::SysbenchSource;
 use tpcc::TpccSource;
 use underlay_core::{Nanos, RootSeed};
 use underlay_workload::transactional::Mix;
@@ -16,6 +18,7 @@ use underlay_workload::transactional::Mix;
 /// The users of a database.
 pub(crate) enum Source {
     Tpcc(Box<TpccSource>),
+    Sysbench(Box<SysbenchSource>),
 }
 
 impl Source {
@@ -31,6 +34,9 @@ impl Source {
             WorkloadSpec::Tpcc(tpcc) => {
                 Source::Tpcc(Box::new(TpccSource::new(*tpcc, engine, demands, users, seed)))
             }
+            WorkloadSpec::Sysbench(sysbench) => Source::Sysbench(Box::new(SysbenchSource::new(
+                sysbench, engine, demands, users, seed,
+            ))),
         }
     }
 
@@ -38,6 +44,7 @@ impl Source {
     pub(crate) fn relations(workload: &WorkloadSpec, engine: &EngineSpec) -> Vec<Relation> {
         match workload {
             WorkloadSpec::Tpcc(tpcc) => TpccSource::relations(tpcc, engine),
+            WorkloadSpec::Sysbench(sysbench) => SysbenchSource::relations(sysbench, engine),
         }
     }
 
@@ -45,6 +52,7 @@ impl Source {
     pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> usize {
         match self {
             Source::Tpcc(source) => source.draw(user, mix),
+            Source::Sysbench(source) => source.draw(user, mix),
         }
     }
 
@@ -52,6 +60,7 @@ impl Source {
     pub(crate) fn write_down(&mut self, user: u32, script: &mut Script) {
         match self {
             Source::Tpcc(source) => source.write_down(user, script),
+            Source::Sysbench(source) => source.write_down(user, script),
         }
     }
 
@@ -59,6 +68,7 @@ impl Source {
     pub(crate) fn keying_time(&self, user: u32, kind: usize) -> Nanos {
         match self {
             Source::Tpcc(source) => source.keying_time(user, kind),
+            Source::Sysbench(_) => Nanos::ZERO,
         }
     }
 
@@ -66,6 +76,7 @@ impl Source {
     pub(crate) fn think_time(&mut self, user: u32, kind: usize) -> Nanos {
         match self {
             Source::Tpcc(source) => source.think_time(user, kind),
+            Source::Sysbench(_) => Nanos::ZERO,
         }
     }
 }

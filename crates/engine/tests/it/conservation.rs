@@ -14,7 +14,7 @@ fn check_little(name: &str, station: &Station, at_ends: u64, stay_max_ns: u64) {
     assert!(difference <= allowed, "{name}: {station:?}, {difference} > {allowed}");
 }
 
-fn check(run: &EngineRun, users: u64) {
+pub fn check(run: &EngineRun, users: u64) {
     let length = run.length();
     let database = &run.databases[0];
     // No stay is longer than the longest response.

@@ -8,3 +8,4 @@ mod monotonicity;
 mod pools;
 mod sanity;
 mod scenario;
+mod sysbench;

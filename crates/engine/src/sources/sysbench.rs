@@ -1,0 +1,175 @@
+//! sysbench's scripts as the engine carries them out: reads first, then each change with its lock.
+//!
+//! Changes are made in the order of their rows, so that they cannot lock each other up; sysbench's own order can, and the
+//! server then rolls one of two transactions back. All statements of a transaction are on the server at once: the client's
+//! time between them is not modelled.
+
+use crate::demand::{DemandProfile, TypeDemand};
+use crate::draw::scatter_below;
+use crate::layout::Relation;
+use crate::layout::sysbench::SysbenchPages;
+use crate::script::Script;
+use crate::spec::EngineSpec;
+use underlay_core::{Nanos, RootSeed};
+use underlay_workload::sysbench::{Operation, Source as SysbenchUser, Sysbench, Transaction};
+use underlay_workload::transactional::{Mix, User, Workload};
+
+/// Rows of a range that cost as much as a statement, and rows of a bulk insert.
+const ROWS_PER_UNIT: u32 = 25;
+const BULK_ROWS_PER_UNIT: u32 = 10;
+
+/// Users and database state.
+pub(crate) struct SysbenchSource {
+    users: Vec<SysbenchUser>,
+    drawn: Vec<Option<Transaction>>,
+    pages: SysbenchPages,
+    demands: Vec<TypeDemand>,
+    /// Rows that were inserted at the end.
+    inserted: u64,
+    /// Changes that were made: what moves index entries.
+    changes: u64,
+    /// Changes of the transaction in hand, by row.
+    changing: Vec<(u64, Change)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    /// The row alone.
+    Row,
+    /// The row and its entry in the index.
+    Indexed,
+    /// The row is deleted and inserted again.
+    Replaced,
+}
+
+impl SysbenchSource {
+    pub(crate) fn new(
+        sysbench: &Sysbench,
+        engine: &EngineSpec,
+        demands: &DemandProfile,
+        users: u32,
+        seed: RootSeed,
+    ) -> SysbenchSource {
+        SysbenchSource {
+            users: (0..users).map(|user| sysbench.user(u64::from(user), seed)).collect(),
+            drawn: (0..users).map(|_| None).collect(),
+            pages: Self::pages(sysbench, engine),
+            demands: demands.types.clone(),
+            inserted: 0,
+            changes: 0,
+            changing: Vec::new(),
+        }
+    }
+
+    fn pages(sysbench: &Sysbench, engine: &EngineSpec) -> SysbenchPages {
+        let (tables, size) = (sysbench.parameters.tables, sysbench.parameters.table_size);
+        match engine {
+            EngineSpec::Postgresql(_) => SysbenchPages::postgresql(tables, size),
+            EngineSpec::Mariadb(_) => SysbenchPages::innodb(tables, size),
+        }
+    }
+
+    pub(crate) fn relations(sysbench: &Sysbench, engine: &EngineSpec) -> Vec<Relation> {
+        Self::pages(sysbench, engine).relations()
+    }
+
+    pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> usize {
+        let transaction = User::next(&mut self.users[user as usize], mix);
+        let kind = transaction.script.index();
+        self.drawn[user as usize] = Some(transaction);
+        kind
+    }
+
+    pub(crate) fn write_down(&mut self, user: u32, script: &mut Script) {
+        let transaction = self.drawn[user as usize].take();
+        let transaction = transaction.expect("a transaction is drawn before it begins");
+        let kind = transaction.script.index();
+        script.begin(kind);
+        let demand = self.demands[kind].clone();
+        self.changing.clear();
+        let mut read_units = 0;
+        let mut bulk = 0;
+        for operation in &transaction.operations {
+            match *operation {
+                Operation::PointSelect { table, id } => {
+                    script.read_all(self.pages.of_row(self.pages.row(table, id)));
+                    read_units += 1;
+                }
+                Operation::SimpleRange(range)
+                | Operation::SumRange(range)
+                | Operation::OrderRange(range)
+                | Operation::DistinctRange(range) => {
+                    let rows = range.last.saturating_sub(range.first) + 1;
+                    let first = self.pages.row(range.table, range.first);
+                    for row in 0..u64::from(rows) {
+                        let row = (first + row).min(self.pages.rows() - 1);
+                        let [key, page] = self.pages.of_row(row);
+                        if row == first {
+                            script.read(key);
+                        }
+                        script.read(page);
+                    }
+                    read_units += 1 + rows / ROWS_PER_UNIT;
+                }
+                Operation::IndexUpdate { table, id } => {
+                    self.changing.push((self.pages.row(table, id), Change::Indexed));
+                }
+                Operation::NonIndexUpdate { table, id, .. } | Operation::Delete { table, id } => {
+                    self.changing.push((self.pages.row(table, id), Change::Row));
+                }
+                Operation::DeleteInsert { table, id, .. } => {
+                    self.changing.push((self.pages.row(table, id), Change::Replaced));
+                }
+                Operation::Insert { .. } => bulk += 1,
+                Operation::BulkInsert { rows, .. } => bulk += rows,
+            }
+        }
+        script.end_step(demand.cpu(read_units), u64::from(demand.log_bytes_base));
+        self.changing.sort_unstable();
+        for place in 0..self.changing.len() {
+            let (row, change) = self.changing[place];
+            self.change(row, change, &demand, script);
+        }
+        if bulk > 0 {
+            self.insert(bulk, &demand, script);
+        }
+        script.commits = transaction.script.writes();
+        if script.commits && self.pages.is_clustered() {
+            script.append_write(self.pages.undo(self.changes));
+        }
+        self.changes += 1;
+    }
+
+    fn change(&mut self, row: u64, change: Change, demand: &TypeDemand, script: &mut Script) {
+        script.lock(row);
+        let [key, page] = self.pages.of_row(row);
+        let per_unit = demand.cpu_per_unit.0;
+        let log = u64::from(demand.log_bytes_per_unit);
+        let units = if change == Change::Replaced { 2 } else { 1 };
+        if change == Change::Row {
+            script.read(key);
+        } else {
+            script.write(key);
+            // Where the entry goes is a value of the row and of how often rows were changed.
+            self.changes += 1;
+            let place = scatter_below(row ^ self.changes << 40, self.pages.rows());
+            script.write(self.pages.of_k(place));
+        }
+        script.write(page);
+        script.end_step(Nanos(per_unit * units), log * units);
+    }
+
+    /// Inserts rows at the end.
+    fn insert(&mut self, rows: u32, demand: &TypeDemand, script: &mut Script) {
+        for _ in 0..rows {
+            let row = self.pages.rows() + self.inserted;
+            self.inserted += 1;
+            script.write_all(self.pages.of_row(row));
+            let place = scatter_below(row, self.pages.rows());
+            script.write(self.pages.of_k(place));
+        }
+        let units = rows.div_ceil(BULK_ROWS_PER_UNIT);
+        let log = u64::from(demand.log_bytes_per_unit) * u64::from(rows);
+        script.end_step(Nanos(demand.cpu_per_unit.0 * u64::from(units)), log);
+    }
+}

@@ -1,0 +1,56 @@
+//! sysbench's scripts on the engine model.
+
+use crate::conservation::check;
+use crate::mariadb::mariadb;
+use crate::scenario::{device, run, tpcc};
+use underlay_core::{Bytes, RootSeed};
+use underlay_engine::{DemandProfile, EngineRun, InnodbSettings, Scenario, WorkloadSpec};
+use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench};
+
+const USERS: u32 = 16;
+
+fn workload(script: Script) -> WorkloadSpec {
+    let parameters = Parameters::new(4, 1_000_000, RootSeed(1), Distribution::Uniform, script);
+    WorkloadSpec::Sysbench(Sysbench::new(parameters.expect("a valid size")))
+}
+
+fn postgresql(script: Script, buffers: Bytes) -> Scenario {
+    let mut scenario = tpcc(1, USERS, 4, buffers);
+    scenario.databases[0].workload = workload(script);
+    scenario.databases[0].demands = DemandProfile::sysbench_postgresql();
+    scenario
+}
+
+fn show(scenario: &Scenario) -> EngineRun {
+    run(scenario, &device("p4500-2000"), 4)
+}
+
+#[test]
+fn laws_hold_for_every_script_on_both_engines() {
+    for script in Script::ALL {
+        let mut scenario = postgresql(script, Bytes::from_mib(256));
+        let run = show(&scenario);
+        check(&run, u64::from(USERS));
+        let log = run.databases[0].log;
+        assert_eq!(log.inserted > 0, script.writes(), "{script}: {log:?}");
+        let innodb =
+            InnodbSettings { buffer_pool_size: Bytes::from_mib(256), ..InnodbSettings::default() };
+        scenario.databases[0].engine = mariadb(1, USERS, innodb).databases[0].engine.clone();
+        scenario.databases[0].demands = DemandProfile::sysbench_mariadb();
+        check(&show(&scenario), u64::from(USERS));
+    }
+}
+
+#[test]
+fn uniform_points_miss_what_does_not_fit() {
+    // Per select a leaf of the key and a row: 10,900 leaves, of which the clock keeps the hot ones, and 108,109 pages of rows.
+    let run = show(&postgresql(Script::PointSelect, Bytes::from_mib(256)));
+    let database = &run.databases[0];
+    let misses = database.pool.misses as f64 / database.committed() as f64;
+    let rows = 4_000_000.0 / 37.0;
+    let leaves = 4_000_000.0 / 367.0;
+    let frames = f64::from(256u32 << 20) / 8_192.0;
+    // All leaves are in memory at best; at worst leaves and rows share the frames alike.
+    let (best, worst) = (1.0 - (frames - leaves) / rows, 2.0 * (1.0 - frames / (rows + leaves)));
+    assert!(misses > best - 0.01 && misses < worst, "{best} {misses} {worst}");
+}
