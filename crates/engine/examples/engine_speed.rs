@@ -3,7 +3,6 @@
 //! `cargo run --release -p underlay-engine --example engine_speed`
 
 use std::error::Error;
-use std::time::Instant;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{
     ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec, Load, PostgresqlSettings,
@@ -41,6 +40,12 @@ fn scenario(warehouses: u32, buffers: Bytes) -> Result<Scenario, Box<dyn Error>>
     Ok(Scenario { hosts: vec![HostSpec::new("host", 16)], databases: vec![database] })
 }
 
+/// Processor time of this process in seconds.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let device = builtin::find("p4500-2000").ok_or("no such device")?;
     println!("buffers        NOPM   reads/tx   simulated transactions per CPU-second");
@@ -52,10 +57,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let simulation = Simulation::new(&scenario, StoreTarget::new(store), RootSeed(1));
         let mut simulation = simulation.map_err(|problems| problems[0].to_string())?;
         simulation.warm_caches(500_000);
-        let begun = Instant::now();
+        let begun = cpu_seconds();
         let window = Window { warm_up: Nanos::from_secs(5), measure: Nanos::from_secs(20) };
         let run = simulation.run(&window);
-        let real = begun.elapsed().as_secs_f64();
+        let used = cpu_seconds() - begun;
         let database = &run.databases[0];
         let transactions = database.committed();
         println!(
@@ -63,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             run.headline(0),
             database.io.read.arrivals as f64 / transactions as f64,
             // The warm-up costs as much per second.
-            transactions as f64 * 25.0 / 20.0 / real
+            transactions as f64 * 25.0 / 20.0 / used
         );
     }
     Ok(())
