@@ -58,6 +58,8 @@ mod cleaner;
 
 mod engine;
 
+mod precision;
+
 mod simulation;
 
 mod users;

@@ -172,6 +172,9 @@ pub struct EngineRun {
     pub databases: Vec<DatabaseResult>,
     /// In the order of the scenario.
     pub hosts: Vec<HostResult>,
+    /// Half the 95 % interval of the headline relative to it, from batch means; of the database with the widest. `None` for
+    /// windows below ten seconds, and where nothing was counted.
+    pub half_width: Option<f64>,
     /// Simulated events in the window: bursts, I/O requests and timers.
     pub events: u64,
 }
