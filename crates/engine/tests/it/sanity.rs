@@ -128,3 +128,32 @@ fn a_window_ends_when_it_is_precise_enough() {
     let interval = rough.headline(0) * (1.0 - 0.05)..=rough.headline(0) * (1.0 + 0.05);
     assert!(interval.contains(&fine.headline(0)), "{interval:?} {}", fine.headline(0));
 }
+
+#[test]
+fn databases_and_a_local_client_share_the_processors_of_a_host() {
+    // Volumes of 8 and 1 GiB: a half of each for either database.
+    let mut two = tpcc(8, 8, 4, Bytes::from_gib(2));
+    let half = |database: &mut underlay_engine::DatabaseSpec, number: u64| {
+        for part in [&mut database.data, &mut database.log] {
+            part.length = Bytes(part.length.0 / 2);
+            part.offset = Bytes(number * part.length.0);
+        }
+    };
+    let alone = run(&two, &device("null"), 4).headline(0);
+    let mut second = two.databases[0].clone();
+    second.name = "second".to_string();
+    half(&mut two.databases[0], 0);
+    half(&mut second, 1);
+    two.databases.push(second);
+    let both = run(&two, &device("null"), 4);
+    let sum = both.headline(0) + both.headline(1);
+    assert!((0.95..1.05).contains(&(sum / alone)), "{sum} {alone}");
+    assert!((0.9..1.1).contains(&(both.headline(0) / both.headline(1))));
+    assert!(both.hosts[0].busy(both.length()) > 0.98);
+    let mut local = tpcc(8, 8, 4, Bytes::from_gib(2));
+    local.databases[0].client.host = Some(0);
+    local.databases[0].demands.client_cpu = Nanos::from_micros(400);
+    let local = run(&local, &device("null"), 4);
+    // About 400 us per transaction of the server, and as much of the client.
+    assert!((0.4..0.6).contains(&(local.headline(0) / alone)), "{} {alone}", local.headline(0));
+}
