@@ -1,4 +1,5 @@
-//! How fast the simulation is: simulated transactions per CPU-second, everything cached and with misses.
+//! How fast the simulation is: simulated transactions per CPU-second, everything cached and with
+//! misses.
 //!
 //! `cargo run --release -p underlay-engine --example engine_speed`
 

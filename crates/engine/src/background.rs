@@ -1,4 +1,5 @@
-//! What a database does beside its sessions: rounds of the page writers, checkpoints, flushes for those who do not wait.
+//! What a database does beside its sessions: rounds of the page writers, checkpoints, flushes for
+//! those who do not wait.
 
 use crate::cleaner::CleanerRequest;
 use crate::core_state::{Core, Purpose, Task};
@@ -18,9 +19,11 @@ const CHECKPOINTER_ROUND: Nanos = Nanos::from_millis(100);
 const FLUSHER_ROUND: Nanos = Nanos::from_secs(5);
 /// `wal_writer_delay`.
 const WAL_WRITER_ROUND: Nanos = Nanos::from_millis(200);
-/// How often InnoDB flushes the log for those who do not wait (`innodb_flush_log_at_timeout`), and its page cleaner decides.
+/// How often InnoDB flushes the log for those who do not wait (`innodb_flush_log_at_timeout`), and
+/// its page cleaner decides.
 const INNODB_ROUND: Nanos = Nanos::from_secs(1);
-/// Pages that may wait for the kernel before the checkpointer waits, as its synchronous flushes would.
+/// Pages that may wait for the kernel before the checkpointer waits, as its synchronous flushes
+/// would.
 const URGENT_MAX: usize = 1_024;
 /// The background writer's average is over so many rounds (`smoothing_samples`).
 const SMOOTHING_ROUNDS: f64 = 16.0;
@@ -192,7 +195,8 @@ impl Database {
         core.timers.set(core.now + delay, Timer::Writer { database: self.number });
     }
 
-    /// InnoDB: writes dirty pages at the end of the LRU list, if sessions found some there and nothing else is to be written.
+    /// InnoDB: writes dirty pages at the end of the LRU list, if sessions found some there and
+    /// nothing else is to be written.
     pub(crate) fn clean_tail<T: Target>(&mut self, core: &mut Core<T>) {
         let (Engine::Innodb(engine), Pool::Midpoint(pool)) = (&mut self.engine, &mut self.pool)
         else {

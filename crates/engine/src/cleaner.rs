@@ -1,9 +1,11 @@
-//! InnoDB's page cleaner: how many pages it flushes, and how they get to the volume through the doublewrite buffer.
+//! InnoDB's page cleaner: how many pages it flushes, and how they get to the volume through the
+//! doublewrite buffer.
 //!
-//! Once a second it decides how many of the pages that were changed first are written, from the age of the checkpoint, the
-//! share of dirty pages and the rates of the last seconds (`page_cleaner_flush_pages_recommendation`). Near the capacity
-//! of the log it writes as fast as it can. Pages at the tail of the LRU list are written so that sessions find clean
-//! ones. A batch is first written in one piece to the doublewrite buffer and flushed, then page by page.
+//! Once a second it decides how many of the pages that were changed first are written, from the age
+//! of the checkpoint, the share of dirty pages and the rates of the last seconds
+//! (`page_cleaner_flush_pages_recommendation`). Near the capacity of the log it writes as fast as
+//! it can. Pages at the tail of the LRU list are written so that sessions find clean ones. A batch
+//! is first written in one piece to the doublewrite buffer and flushed, then page by page.
 
 use crate::page::PageId;
 use crate::spec::InnodbSettings;
@@ -15,8 +17,8 @@ const BATCH_PAGES: usize = 128;
 const IN_FLIGHT_MAX: u32 = 256;
 /// Seconds over which rates are averaged (`innodb_flushing_avg_loops`).
 const AVERAGE_SECONDS: f64 = 30.0;
-/// Share of the log file that a checkpoint may be old (the rest is a margin), and of that share the one beyond which the cleaner
-/// does not wait for its second (7/8).
+/// Share of the log file that a checkpoint may be old (the rest is a margin), and of that share the
+/// one beyond which the cleaner does not wait for its second (7/8).
 const CAPACITY_PERCENT: u64 = 90;
 
 /// What the cleaner does with its batch.
@@ -48,7 +50,8 @@ pub(crate) struct Cleaner {
     is_doublewrite: bool,
     /// Age of the checkpoint at which sessions wait.
     capacity: u64,
-    /// Dirty pages in the order of their first change, with the log position of it. May name pages that were written since.
+    /// Dirty pages in the order of their first change, with the log position of it. May name pages
+    /// that were written since.
     changed: VecDeque<(u64, PageId)>,
     /// Chosen and not begun.
     chosen: VecDeque<PageId>,
@@ -92,8 +95,8 @@ impl Cleaner {
         self.changed.push_back((position, page));
     }
 
-    /// The log position of the oldest change that is not written; `position` when there is none. `changed_at` says that
-    /// of a page, none of a clean one.
+    /// The log position of the oldest change that is not written; `position` when there is none.
+    /// `changed_at` says that of a page, none of a clean one.
     pub(crate) fn oldest(
         &mut self,
         position: u64,

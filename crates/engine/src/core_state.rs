@@ -1,4 +1,5 @@
-//! What all databases of a simulation share: time, storage, processors, timers, and who is to be woken.
+//! What all databases of a simulation share: time, storage, processors, timers, and who is to be
+//! woken.
 
 use crate::cpu::Cpu;
 use crate::spec::HostSpec;
@@ -31,7 +32,8 @@ pub(crate) enum Purpose {
     LogFlush { database: u16 },
     /// Pages are written in the background.
     PageWrite { database: u16 },
-    /// The data volume is flushed: at the end of a checkpoint, or after a batch of the doublewrite buffer.
+    /// The data volume is flushed: at the end of a checkpoint, or after a batch of the doublewrite
+    /// buffer.
     DataFlush { database: u16 },
     /// A batch is written to the doublewrite buffer.
     Doublewrite { database: u16 },

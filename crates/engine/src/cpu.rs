@@ -1,8 +1,9 @@
 //! The processors of a host: processor sharing over cores and the threads of a core.
 //!
-//! All that can run share the host equally. With no more runnable than cores each has a core to itself; beyond that, a
-//! second thread on a core adds only a part of a core ([`crate::HostSpec::smt_yield`]); beyond all threads the
-//! capacity is shared. There are no time slices, priorities, migrations nor caches.
+//! All that can run share the host equally. With no more runnable than cores each has a core to
+//! itself; beyond that, a second thread on a core adds only a part of a core
+//! ([`crate::HostSpec::smt_yield`]); beyond all threads the capacity is shared. There are no time
+//! slices, priorities, migrations nor caches.
 
 use crate::spec::HostSpec;
 use crate::station::Station;

@@ -1,7 +1,8 @@
 //! A database at work: sessions move through their steps, the log beside them.
 //!
-//! Everything that happens comes in through one of four doors: a timer, a processor, a completed request, a session that may
-//! go on. None of them waits; what has to wait is remembered in the session's phase.
+//! Everything that happens comes in through one of four doors: a timer, a processor, a completed
+//! request, a session that may go on. None of them waits; what has to wait is remembered in the
+//! session's phase.
 
 use crate::core_state::{Core, IoPath, Purpose, Task};
 use crate::demand::DemandProfile;
@@ -23,8 +24,8 @@ use underlay_model::Request;
 use underlay_model::target::Target;
 use underlay_workload::arrivals::{ArrivalSchedule, Share};
 
-/// Share of a page read's processor time that remains when the page is in the page cache: no block layer, no
-/// interrupt, no switch to another process and back.
+/// Share of a page read's processor time that remains when the page is in the page cache: no block
+/// layer, no interrupt, no switch to another process and back.
 const CACHED_READ_PERCENT: u64 = 40;
 
 /// A database.
@@ -253,7 +254,8 @@ impl Database {
         state.next_touch += 1;
     }
 
-    /// A page has to be read: first the processor time up to here, that of the read, and that of writing what gives way.
+    /// A page has to be read: first the processor time up to here, that of the read, and that of
+    /// writing what gives way.
     fn miss<T: Target>(
         &mut self,
         core: &mut Core<T>,

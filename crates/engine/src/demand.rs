@@ -1,11 +1,12 @@
 //! What transactions demand of a database: processor time, log bytes, and what moving a page costs.
 //!
-//! A profile is data: it comes from the defaults here or from a recorded run. Which pages a transaction touches and
-//! which rows it locks are not part of it, because they follow from the drawn keys ([`crate::layout`]). Processor
-//! times are those of one thread that has its core to itself on a host of speed 1 (see [`crate::HostSpec::speed`]).
+//! A profile is data: it comes from the defaults here or from a recorded run. Which pages a
+//! transaction touches and which rows it locks are not part of it, because they follow from the
+//! drawn keys ([`crate::layout`]). Processor times are those of one thread that has its core to
+//! itself on a host of speed 1 (see [`crate::HostSpec::speed`]).
 //!
-//! The defaults are orders of magnitude, not measurements of anybody's system. Replace them by a measured profile where
-//! absolute numbers matter; ratios of designs depend on them less.
+//! The defaults are orders of magnitude, not measurements of anybody's system. Replace them by a
+//! measured profile where absolute numbers matter; ratios of designs depend on them less.
 
 use underlay_core::Nanos;
 
@@ -14,7 +15,8 @@ use underlay_core::Nanos;
 pub struct DemandProfile {
     /// Per transaction type, in the order of the workload's `Shape::types`.
     pub types: Vec<TypeDemand>,
-    /// Processor time of the server per page that it reads into the buffer pool, of which the kernel's share is most.
+    /// Processor time of the server per page that it reads into the buffer pool, of which the
+    /// kernel's share is most.
     pub cpu_per_page_read: Nanos,
     /// Processor time per page that a server process or thread writes, wherever it is written from.
     pub cpu_per_page_write: Nanos,
@@ -22,18 +24,21 @@ pub struct DemandProfile {
     pub cpu_per_log_flush: Nanos,
     /// Processor time of the load generator per transaction; used where the client has a host.
     pub client_cpu: Nanos,
-    /// Every processor time of the server is multiplied by this; 1 by default. For a fit on one measured point.
+    /// Every processor time of the server is multiplied by this; 1 by default. For a fit on one
+    /// measured point.
     pub cpu_factor: f64,
-    /// All log bytes but page images are multiplied by this; 1 by default. For a fit on one measured point.
+    /// All log bytes but page images are multiplied by this; 1 by default. For a fit on one
+    /// measured point.
     pub log_factor: f64,
 }
 
 /// Demands of one type of transaction.
 ///
-/// A *unit* is the type's own measure of size: TPC-C an order line (New-Order, about 10), a delivered order (Delivery, 10), a
-/// counted line (Stock-Level, about 200), a customer looked at (Payment, Order-Status; 1 by number, 3 by name);
-/// sysbench a statement, of which a range counts one more per 25 rows; its log bytes count changed rows instead, and its bulk
-/// inserts use the processor once per 10 rows.
+/// A *unit* is the type's own measure of size: TPC-C an order line (New-Order, about 10), a
+/// delivered order (Delivery, 10), a counted line (Stock-Level, about 200), a customer looked at
+/// (Payment, Order-Status; 1 by number, 3 by name); sysbench a statement, of which a range counts
+/// one more per 25 rows; its log bytes count changed rows instead, and its bulk inserts use the
+/// processor once per 10 rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeDemand {
     /// The workload's name of the type.
@@ -63,8 +68,9 @@ impl TypeDemand {
 /// Microseconds per transaction and per unit, bytes of log per transaction and per unit.
 type Row = (&'static str, u64, u64, u32, u32);
 
-/// PostgreSQL, TPC-C as functions with one round trip each. Log bytes from the formats of its records: 50 to 90 bytes
-/// for an update in place, 90 to 140 for an inserted row, 60 to 80 for an index entry, 34 for the commit.
+/// PostgreSQL, TPC-C as functions with one round trip each. Log bytes from the formats of its
+/// records: 50 to 90 bytes for an update in place, 90 to 140 for an inserted row, 60 to 80 for an
+/// index entry, 34 for the commit.
 const TPCC_POSTGRESQL: [Row; 5] = [
     ("new_order", 170, 42, 700, 360),
     ("payment", 120, 12, 620, 0),
@@ -73,7 +79,8 @@ const TPCC_POSTGRESQL: [Row; 5] = [
     ("stock_level", 120, 3, 0, 0),
 ];
 
-/// InnoDB: the same work in stored procedures. Redo also describes the undo records, and no page images.
+/// InnoDB: the same work in stored procedures. Redo also describes the undo records, and no page
+/// images.
 const TPCC_MARIADB: [Row; 5] = [
     ("new_order", 150, 44, 1_100, 480),
     ("payment", 110, 12, 1_000, 0),
@@ -82,8 +89,8 @@ const TPCC_MARIADB: [Row; 5] = [
     ("stock_level", 100, 3, 0, 0),
 ];
 
-/// PostgreSQL, sysbench's scripts with prepared statements, a round trip each. A changed row is an update that moves an index
-/// entry: two row versions and an entry.
+/// PostgreSQL, sysbench's scripts with prepared statements, a round trip each. A changed row is an
+/// update that moves an index entry: two row versions and an entry.
 const SYSBENCH_POSTGRESQL: [Row; 9] = [
     ("read_write", 70, 18, 34, 380),
     ("read_only", 60, 18, 0, 380),

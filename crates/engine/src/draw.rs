@@ -11,7 +11,8 @@ pub(crate) fn below(random: &mut Pcg64, count: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(count)) >> 64) as u64
 }
 
-/// A number that looks random and is a function of `key` (the finaliser of SplitMix64; Steele et al., OOPSLA 2014).
+/// A number that looks random and is a function of `key` (the finaliser of SplitMix64; Steele et
+/// al., OOPSLA 2014).
 pub(crate) const fn scatter(key: u64) -> u64 {
     let mut x = key.wrapping_add(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -84,7 +84,8 @@ impl Engine {
         }
     }
 
-    /// InnoDB gives its locks up when a transaction is committed in memory, PostgreSQL when it is durable.
+    /// InnoDB gives its locks up when a transaction is committed in memory, PostgreSQL when it is
+    /// durable.
     pub(crate) fn unlocks_before_flush(&self) -> bool {
         matches!(self, Engine::Innodb(_))
     }

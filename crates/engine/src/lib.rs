@@ -1,15 +1,16 @@
-//! A database engine as a deterministic simulation: what transactions cost on hosts and storage in virtual time.
+//! A database engine as a deterministic simulation: what transactions cost on hosts and storage in
+//! virtual time.
 //!
-//! The users are the real state machines of `workload`; the storage is `model`, through its targets. Between the two is
-//! a model of the engine: what a transaction demands ([`demand`], [`layout`]), the buffer pool and the page cache of
-//! the operating system, the log with group commit, checkpoints and page writers, row locks, processors. Results are
-//! *simulated* evidence.
+//! The users are the real state machines of `workload`; the storage is `model`, through its
+//! targets. Between the two is a model of the engine: what a transaction demands ([`demand`],
+//! [`layout`]), the buffer pool and the page cache of the operating system, the log with group
+//! commit, checkpoints and page writers, row locks, processors. Results are *simulated* evidence.
 //!
-//! Reading order: [`spec`] says what is simulated, [`demand`] what a transaction costs, [`layout`] where the rows lie,
-//! [`Simulation`] runs it, [`result`] is what comes out.
+//! Reading order: [`spec`] says what is simulated, [`demand`] what a transaction costs, [`layout`]
+//! where the rows lie, [`Simulation`] runs it, [`result`] is what comes out.
 //!
-//! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: SQL, data, study
-//! files, records, published numbers.
+//! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here:
+//! SQL, data, study files, records, published numbers.
 
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -1,6 +1,7 @@
 //! Row locks: exclusive, first come first served.
 //!
-//! A session waits for one lock at a time. There is no detection of deadlocks: callers lock in one order.
+//! A session waits for one lock at a time. There is no detection of deadlocks: callers lock in one
+//! order.
 
 use crate::hashing::NumberMap;
 use std::collections::hash_map::Entry;
@@ -23,7 +24,8 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Takes a lock or joins its queue; whether the session has it now. One that it has already it has.
+    /// Takes a lock or joins its queue; whether the session has it now. One that it has already it
+    /// has.
     pub(crate) fn acquire(&mut self, key: u64, session: u32) -> bool {
         match self.held.entry(key) {
             Entry::Vacant(free) => {

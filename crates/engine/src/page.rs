@@ -26,7 +26,8 @@ impl PageId {
 /// No place.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// A number per page, found without hashing: one array per relation, as long as the highest block that was used.
+/// A number per page, found without hashing: one array per relation, as long as the highest block
+/// that was used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageMap {
     relations: Vec<Vec<u32>>,

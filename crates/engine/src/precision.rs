@@ -1,15 +1,17 @@
 //! How well a window determines a rate: the interval of batch means.
 //!
-//! Seconds of a run depend on each other, batches of many seconds hardly do. Ten batches are few enough for that and
-//! enough for an interval (Law, Simulation Modeling and Analysis, section 9.5.3). Not here: repeats, comparisons.
+//! Seconds of a run depend on each other, batches of many seconds hardly do. Ten batches are few
+//! enough for that and enough for an interval (Law, Simulation Modeling and Analysis, section
+//! 9.5.3). Not here: repeats, comparisons.
 
 /// Batches of a window.
 const BATCHES: usize = 10;
 /// The 97.5 % quantile of Student's t with 9 degrees of freedom.
 const STUDENT_T: f64 = 2.262;
 
-/// Half the width of the 95 % interval of the mean count per second, relative to it. `counts` are those of the first
-/// seconds, missing ones are 0. None for less than ten seconds, or where nothing was counted.
+/// Half the width of the 95 % interval of the mean count per second, relative to it. `counts` are
+/// those of the first seconds, missing ones are 0. None for less than ten seconds, or where nothing
+/// was counted.
 pub(crate) fn relative_half_width(counts: &[u32], seconds: usize) -> Option<f64> {
     let length = seconds / BATCHES;
     if length == 0 {

@@ -1,7 +1,9 @@
-//! The log with group commit: one flush at a time, which takes along everything that was inserted before it began.
+//! The log with group commit: one flush at a time, which takes along everything that was inserted
+//! before it began.
 //!
-//! Positions count bytes from the beginning of the run. The log's part of the volume is used as a ring. Who writes and
-//! flushes the volume is the database; this keeps the books. Not here: the contents of records, archiving, replication.
+//! Positions count bytes from the beginning of the run. The log's part of the volume is used as a
+//! ring. Who writes and flushes the volume is the database; this keeps the books. Not here: the
+//! contents of records, archiving, replication.
 
 use std::collections::VecDeque;
 use underlay_core::Bytes;
@@ -33,7 +35,8 @@ pub(crate) struct RedoLog {
     ring_bytes: u64,
     inserted: u64,
     flushed: u64,
-    /// Up to where the flush goes that is under way; whether one is, even before it has chosen that.
+    /// Up to where the flush goes that is under way; whether one is, even before it has chosen
+    /// that.
     flushing_to: Option<u64>,
     is_busy: bool,
     /// Sessions and the positions that they wait for, in order.
@@ -89,7 +92,8 @@ impl RedoLog {
         self.waiting.front().map(|(_, session)| *session)
     }
 
-    /// Begins the flush of everything inserted by now; appends the writes it takes, as offsets and lengths in the ring.
+    /// Begins the flush of everything inserted by now; appends the writes it takes, as offsets and
+    /// lengths in the ring.
     pub(crate) fn begin_flush(&mut self, writes: &mut Vec<(u64, u32)>) {
         let to = self.inserted;
         self.flushing_to = Some(to);

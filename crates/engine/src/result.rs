@@ -1,6 +1,8 @@
-//! What a simulated window shows: distributions, counters and times per place, per database and host.
+//! What a simulated window shows: distributions, counters and times per place, per database and
+//! host.
 //!
-//! Raw counts and distributions; rates follow from the window's length. Times are virtual, counts are whole events.
+//! Raw counts and distributions; rates follow from the window's length. Times are virtual, counts
+//! are whole events.
 
 use crate::cpu::CpuUse;
 use crate::pool::PoolCounters;
@@ -27,7 +29,8 @@ pub enum Place {
     Read,
     /// Waiting for the log to be durable.
     Log,
-    /// Stopped: too many dirty pages wait to be written, no frame can give way, or the log has no room.
+    /// Stopped: too many dirty pages wait to be written, no frame can give way, or the log has no
+    /// room.
     Throttle,
 }
 
@@ -111,8 +114,8 @@ pub struct DatabaseResult {
     pub io: IoResult,
     /// The buffer pool.
     pub pool: PoolCounters,
-    /// The page cache of the operating system: lookups of pages that the pool missed. Without any where the engine
-    /// reads around it.
+    /// The page cache of the operating system: lookups of pages that the pool missed. Without any
+    /// where the engine reads around it.
     pub page_cache: PoolCounters,
     /// The log.
     pub log: LogCounters,
@@ -172,8 +175,8 @@ pub struct EngineRun {
     pub databases: Vec<DatabaseResult>,
     /// In the order of the scenario.
     pub hosts: Vec<HostResult>,
-    /// Half the 95 % interval of the headline relative to it, from batch means; of the database with the widest. `None` for
-    /// windows below ten seconds, and where nothing was counted.
+    /// Half the 95 % interval of the headline relative to it, from batch means; of the database
+    /// with the widest. `None` for windows below ten seconds, and where nothing was counted.
     pub half_width: Option<f64>,
     /// Simulated events in the window: bursts, I/O requests and timers.
     pub events: u64,

@@ -1,7 +1,8 @@
-//! A transaction as the engine carries it out: steps with locks, pages, processor time and log bytes.
+//! A transaction as the engine carries it out: steps with locks, pages, processor time and log
+//! bytes.
 //!
-//! A step first takes its locks in order, then touches its pages while it uses the processor, then writes its log
-//! records. Buffers are reused from transaction to transaction.
+//! A step first takes its locks in order, then touches its pages while it uses the processor, then
+//! writes its log records. Buffers are reused from transaction to transaction.
 
 use crate::page::PageId;
 use underlay_core::Nanos;

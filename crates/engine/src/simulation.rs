@@ -1,7 +1,8 @@
 //! The loop: a virtual clock that jumps from event to event.
 //!
-//! At each moment, what the storage has finished comes first, then bursts on processors, then timers, and after each of
-//! them whoever was woken by it. The order depends on nothing but the arguments.
+//! At each moment, what the storage has finished comes first, then bursts on processors, then
+//! timers, and after each of them whoever was woken by it. The order depends on nothing but the
+//! arguments.
 
 use crate::core_state::{Core, Purpose, Task};
 use crate::database::Database;
@@ -23,8 +24,8 @@ pub struct Window {
     pub measure: Nanos,
 }
 
-/// Databases on storage, at some moment of virtual time. Users work from the beginning and never stop; windows follow each
-/// other without a gap.
+/// Databases on storage, at some moment of virtual time. Users work from the beginning and never
+/// stop; windows follow each other without a gap.
 pub struct Simulation<T> {
     core: Core<T>,
     databases: Vec<Database>,
@@ -81,8 +82,9 @@ impl<T: Target> Simulation<T> {
         &mut self.core.target
     }
 
-    /// Fills the caches of every database with what so many of its transactions touch, in no time and without I/O:
-    /// instead of hours of warm-up. Pages are clean afterwards. Only before the first window.
+    /// Fills the caches of every database with what so many of its transactions touch, in no time
+    /// and without I/O: instead of hours of warm-up. Pages are clean afterwards. Only before the
+    /// first window.
     ///
     /// # Panics
     /// If users work already.
@@ -99,9 +101,9 @@ impl<T: Target> Simulation<T> {
         self.measure(from, from + window.measure)
     }
 
-    /// The same, but the window ends early when it is known well enough: when half the 95 % interval of every database's
-    /// headline is at most `half_width` of it. Looked at once a second, after at least ten. Whether that was reached is
-    /// in [`EngineRun::half_width`].
+    /// The same, but the window ends early when it is known well enough: when half the 95 %
+    /// interval of every database's headline is at most `half_width` of it. Looked at once a
+    /// second, after at least ten. Whether that was reached is in [`EngineRun::half_width`].
     pub fn run_until_precise(&mut self, window: &Window, half_width: f64) -> EngineRun {
         let from = self.warm_up(window);
         let end = from + window.measure;

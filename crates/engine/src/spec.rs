@@ -1,7 +1,8 @@
 //! What is simulated: hosts, databases on them, and the users of each database.
 //!
-//! Plain values that a caller fills from a plan or by hand. Storage is not among them: it is a target of `model`, whose
-//! volumes a database names by their numbers. Not here: what transactions cost ([`crate::DemandProfile`]).
+//! Plain values that a caller fills from a plan or by hand. Storage is not among them: it is a
+//! target of `model`, whose volumes a database names by their numbers. Not here: what transactions
+//! cost ([`crate::DemandProfile`]).
 
 use crate::demand::DemandProfile;
 use underlay_core::{Arrivals, Bytes, Nanos};
@@ -29,9 +30,9 @@ pub struct HostSpec {
     pub threads_per_core: u32,
     /// How fast a core is, compared with the one that the demands were measured on; 1 for the same.
     pub speed: f64,
-    /// What a core with all its threads busy does, compared with one thread alone; 1.0 to `threads_per_core`. Without
-    /// meaning where a core has one thread. About 1.25 for database transactions on two threads (assumed; vendors state 1.2
-    /// to 1.3).
+    /// What a core with all its threads busy does, compared with one thread alone; 1.0 to
+    /// `threads_per_core`. Without meaning where a core has one thread. About 1.25 for database
+    /// transactions on two threads (assumed; vendors state 1.2 to 1.3).
     pub smt_yield: f64,
 }
 
@@ -65,8 +66,8 @@ pub struct DatabaseSpec {
     pub load: Load,
     /// Where users are and how they connect.
     pub client: ClientSpec,
-    /// Processor time of the host's software path per I/O request, on the database's host; zero where the storage has its
-    /// own processors.
+    /// Processor time of the host's software path per I/O request, on the database's host; zero
+    /// where the storage has its own processors.
     pub cpu_per_io: Nanos,
 }
 
@@ -99,7 +100,8 @@ impl EngineSpec {
         }
     }
 
-    /// The unit in which the log is written: a page of PostgreSQL's log, a block of the file system for InnoDB.
+    /// The unit in which the log is written: a page of PostgreSQL's log, a block of the file system
+    /// for InnoDB.
     pub(crate) fn log_block_bytes(&self) -> u64 {
         match self {
             EngineSpec::Postgresql(_) => 8 << 10,
@@ -121,7 +123,8 @@ impl EngineSpec {
 pub struct PostgresqlSettings {
     /// `shared_buffers`.
     pub shared_buffers: Bytes,
-    /// Memory for the operating system's page cache: the server's memory limit without shared buffers and processes.
+    /// Memory for the operating system's page cache: the server's memory limit without shared
+    /// buffers and processes.
     pub page_cache: Bytes,
     /// `checkpoint_timeout`.
     pub checkpoint_timeout: Nanos,
@@ -158,7 +161,8 @@ impl Default for PostgresqlSettings {
     }
 }
 
-/// InnoDB's settings that the model knows; defaults are MariaDB's own. Files are opened with `O_DIRECT`: there is no page cache.
+/// InnoDB's settings that the model knows; defaults are MariaDB's own. Files are opened with
+/// `O_DIRECT`: there is no page cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InnodbSettings {
     /// `innodb_buffer_pool_size`.

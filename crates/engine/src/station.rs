@@ -1,6 +1,7 @@
 //! Accounting of a service station: what passed it, how many were there, how long they stayed.
 //!
-//! Enough to check Little's law: the mean number present equals the rate of arrivals times the mean stay.
+//! Enough to check Little's law: the mean number present equals the rate of arrivals times the mean
+//! stay.
 
 use underlay_core::Nanos;
 

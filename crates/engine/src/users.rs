@@ -1,4 +1,5 @@
-//! The users of a database: when transactions begin, connections, the way to the server and back, the books of answers.
+//! The users of a database: when transactions begin, connections, the way to the server and back,
+//! the books of answers.
 //!
 //! What happens on the server is in `database`.
 
@@ -47,7 +48,8 @@ impl Database {
         self.expect_arrival(core);
     }
 
-    /// A closed user pauses: it thinks about the answer to a transaction of type `answered`, and keys the next one in.
+    /// A closed user pauses: it thinks about the answer to a transaction of type `answered`, and
+    /// keys the next one in.
     pub(crate) fn pause<T: Target>(
         &mut self,
         core: &mut Core<T>,

@@ -1,14 +1,17 @@
-//! Who writes pages in the background: the kernel's write-back, the checkpointer, the background writer.
+//! Who writes pages in the background: the kernel's write-back, the checkpointer, the background
+//! writer.
 //!
-//! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the background writer are written
-//! back at once (`checkpoint_flush_after`, `bgwriter_flush_after`). Those that sessions evict stay until
-//! they are old, too many, or a checkpoint synchronises the files. Neighbouring pages become one request.
+//! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the
+//! background writer are written back at once (`checkpoint_flush_after`, `bgwriter_flush_after`).
+//! Those that sessions evict stay until they are old, too many, or a checkpoint synchronises the
+//! files. Neighbouring pages become one request.
 
 use crate::page::PageId;
 use std::collections::VecDeque;
 use underlay_core::Nanos;
 
-/// Requests in flight at most: half of a block device's default `nr_requests`, the kernel's share for asynchronous writes.
+/// Requests in flight at most: half of a block device's default `nr_requests`, the kernel's share
+/// for asynchronous writes.
 const IN_FLIGHT_MAX: u32 = 128;
 /// `vm.dirty_expire_centisecs`.
 const DIRTY_EXPIRE: Nanos = Nanos::from_secs(30);
@@ -80,7 +83,8 @@ impl WriteBack {
         self.lazy.push_back((now, page));
     }
 
-    /// Everything that is dirty is to be written now. Returns what [`WriteBack::left`] will reach when it is.
+    /// Everything that is dirty is to be written now. Returns what [`WriteBack::left`] will reach
+    /// when it is.
     pub(crate) fn synchronise(&mut self) -> u64 {
         self.urgent.extend(self.lazy.drain(..).map(|(_, page)| page));
         self.entered
@@ -101,7 +105,8 @@ impl WriteBack {
         (self.lazy.len() + self.urgent.len()) as u64 > self.limit
     }
 
-    /// The next run of neighbouring pages to write: the first and how many; none when nothing is due.
+    /// The next run of neighbouring pages to write: the first and how many; none when nothing is
+    /// due.
     pub(crate) fn next_run(&mut self, now: Nanos) -> Option<(PageId, u32)> {
         if self.in_flight >= IN_FLIGHT_MAX {
             return None;
@@ -168,8 +173,8 @@ enum Stage {
 pub(crate) struct Checkpointer {
     timeout: Nanos,
     target: f64,
-    /// Log bytes that make a checkpoint begin: `max_wal_size` over 1 + the completion target, so that one that is spread
-    /// ends in time.
+    /// Log bytes that make a checkpoint begin: `max_wal_size` over 1 + the completion target, so
+    /// that one that is spread ends in time.
     log_bytes: u64,
     begun: Nanos,
     begun_at: u64,
@@ -204,8 +209,8 @@ impl Checkpointer {
         }
     }
 
-    /// What is to be done at `now`, with that much log inserted and that many pages written by the kernel; appends the pages to
-    /// write to `due`.
+    /// What is to be done at `now`, with that much log inserted and that many pages written by the
+    /// kernel; appends the pages to write to `due`.
     pub(crate) fn work(
         &mut self,
         now: Nanos,

@@ -1,8 +1,8 @@
 //! Where rows lie: relations, their pages, and the places of the pages on the data volume.
 //!
-//! Sizes follow from the row formats of the engines and were checked against loaded databases (about 100 MB per warehouse of TPC-C
-//! on PostgreSQL). Only leaf pages of indexes are modelled: their upper levels are in memory wherever the
-//! leaves are worth a cache at all.
+//! Sizes follow from the row formats of the engines and were checked against loaded databases
+//! (about 100 MB per warehouse of TPC-C on PostgreSQL). Only leaf pages of indexes are modelled:
+//! their upper levels are in memory wherever the leaves are worth a cache at all.
 
 pub mod sysbench;
 pub mod tpcc;
@@ -17,7 +17,8 @@ pub struct Relation {
     pub name: &'static str,
     /// Pages when the database is loaded.
     pub blocks: u32,
-    /// Bytes of the log that a full image of one of its pages takes: the page without its unused middle.
+    /// Bytes of the log that a full image of one of its pages takes: the page without its unused
+    /// middle.
     pub image_bytes: u32,
     /// Whether it grows while users work.
     pub grows: bool,
@@ -34,9 +35,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays relations out one after the other in `offset .. offset + length` of a volume. What is left over is for those that
-    /// grow, in proportion to their sizes; one that outgrows it starts again at its beginning, which changes where a page
-    /// is read from and nothing else. Behind them lies a doublewrite buffer.
+    /// Lays relations out one after the other in `offset .. offset + length` of a volume. What is
+    /// left over is for those that grow, in proportion to their sizes; one that outgrows it starts
+    /// again at its beginning, which changes where a page is read from and nothing else. Behind
+    /// them lies a doublewrite buffer.
     ///
     /// Returns what they need where they do not fit.
     pub fn new(
@@ -107,7 +109,8 @@ impl Layout {
         self.doublewrite
     }
 
-    /// The first byte of a run of pages, moved back where it would pass the end of the relation's place.
+    /// The first byte of a run of pages, moved back where it would pass the end of the relation's
+    /// place.
     pub(crate) fn offset_of_run(&self, first: PageId, pages: u32) -> u64 {
         let (base, own) = self.places[usize::from(first.relation())];
         let block = (first.block() % own).min(own.saturating_sub(pages));

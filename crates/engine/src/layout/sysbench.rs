@@ -1,12 +1,15 @@
-//! The tables of sysbench on pages: rows and their primary keys in the order of the ids, an index on `k`.
+//! The tables of sysbench on pages: rows and their primary keys in the order of the ids, an index
+//! on `k`.
 //!
-//! Tables lie one behind the other in the same relations. Updated rows stay on their page; what is inserted goes to the end.
+//! Tables lie one behind the other in the same relations. Updated rows stay on their page; what is
+//! inserted goes to the end.
 
 use super::Relation;
 use crate::page::PageId;
 
-/// Rows on a page. PostgreSQL: 216 bytes and a pointer of 4 on 8,168 usable bytes, index entries of 20 bytes on leaves filled
-/// to 90 %. InnoDB: 208 bytes, and entries of 14, on pages filled to 15/16.
+/// Rows on a page. PostgreSQL: 216 bytes and a pointer of 4 on 8,168 usable bytes, index entries of
+/// 20 bytes on leaves filled to 90 %. InnoDB: 208 bytes, and entries of 14, on pages filled to
+/// 15/16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RowsPerPage {
     row: u64,
@@ -74,7 +77,8 @@ impl SysbenchPages {
         vec![of("sbtest", self.per.row, 8_150), keys, of("k", self.per.k, 7_400), undo]
     }
 
-    /// The number of a row among all: tables and ids count from 1, and ids behind the loaded ones come round again.
+    /// The number of a row among all: tables and ids count from 1, and ids behind the loaded ones
+    /// come round again.
     pub fn row(&self, table: u32, id: u32) -> u64 {
         let place = (u64::from(id) + self.table_size - 1) % self.table_size;
         u64::from(table - 1) % self.tables * self.table_size + place

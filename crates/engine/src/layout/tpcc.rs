@@ -1,9 +1,10 @@
 //! The tables and indexes of TPC-C on pages.
 //!
-//! Rows that were loaded lie in the order of their keys, warehouse after warehouse. What users insert goes to the end of
-//! a heap, and to the end of its district in an index: districts grow at the same pace, so their further leaves alternate.
-//! Updates stay on the page of the row (in PostgreSQL: heap-only tuples, with what pruning frees); a row of
-//! NEW_ORDER takes the place of one that was delivered.
+//! Rows that were loaded lie in the order of their keys, warehouse after warehouse. What users
+//! insert goes to the end of a heap, and to the end of its district in an index: districts grow at
+//! the same pace, so their further leaves alternate. Updates stay on the page of the row (in
+//! PostgreSQL: heap-only tuples, with what pruning frees); a row of NEW_ORDER takes the place of
+//! one that was delivered.
 
 use super::Relation;
 use crate::page::PageId;
@@ -34,8 +35,9 @@ struct RowsPerPage {
     orders_by_customer: u32,
 }
 
-/// 8 KiB pages with 8,168 usable bytes. A row has a header of 24 bytes and a pointer of 4; an index entry 8 and 4, on pages
-/// filled to 90 %. Warehouses and districts are loaded with a fill factor of 20 %.
+/// 8 KiB pages with 8,168 usable bytes. A row has a header of 24 bytes and a pointer of 4; an index
+/// entry 8 and 4, on pages filled to 90 %. Warehouses and districts are loaded with a fill factor
+/// of 20 %.
 const POSTGRESQL: RowsPerPage = RowsPerPage {
     warehouse: 15,
     district: 14,
@@ -53,8 +55,8 @@ const POSTGRESQL: RowsPerPage = RowsPerPage {
     orders_by_customer: 262,
 };
 
-/// 16 KiB pages filled to 15/16, rows with a header of 5 bytes and 13 of versions; clustered by primary key, so that the
-/// keys have no relations of their own.
+/// 16 KiB pages filled to 15/16, rows with a header of 5 bytes and 13 of versions; clustered by
+/// primary key, so that the keys have no relations of their own.
 const INNODB: RowsPerPage = RowsPerPage {
     warehouse: 130,
     district: 126,
@@ -223,7 +225,8 @@ impl TpccPages {
         PageId::new(table as u16, (row / u64::from(per)) as u32)
     }
 
-    /// The leaf of a row's key and the page of the row, which are the same where rows are clustered.
+    /// The leaf of a row's key and the page of the row, which are the same where rows are
+    /// clustered.
     fn row(&self, key: PageId, page: PageId) -> [PageId; 2] {
         if self.is_clustered { [page, page] } else { [key, page] }
     }

@@ -1,9 +1,9 @@
-//! PostgreSQL's buffer replacement: a hand goes round the frames and takes the first one whose usage count is 0, counting down
-//! those it passes.
+//! PostgreSQL's buffer replacement: a hand goes round the frames and takes the first one whose
+//! usage count is 0, counting down those it passes.
 //!
-//! A page enters with the count 1 and each touch adds 1, up to 5 (`BM_MAX_USAGE_COUNT`). Frames that were never used
-//! are taken first. A frame that is being read into is passed over, as a pinned one is. There are no ring buffers here:
-//! jobs that scan have their own.
+//! A page enters with the count 1 and each touch adds 1, up to 5 (`BM_MAX_USAGE_COUNT`). Frames
+//! that were never used are taken first. A frame that is being read into is passed over, as a
+//! pinned one is. There are no ring buffers here: jobs that scan have their own.
 
 use super::{PoolCounters, Touched};
 use crate::page::{NOWHERE, PageId, PageMap};
@@ -38,8 +38,8 @@ impl ClockSweep {
         ClockSweep::with_usage(frames, 1, USAGE_MAX)
     }
 
-    /// Second chance: a page enters with the count 0, and a touch makes it 1. Stands for the kernel's two lists, which give
-    /// way first to pages that were used once.
+    /// Second chance: a page enters with the count 0, and a touch makes it 1. Stands for the
+    /// kernel's two lists, which give way first to pages that were used once.
     pub fn second_chance(frames: u32) -> ClockSweep {
         ClockSweep::with_usage(frames, 0, 1)
     }
@@ -154,8 +154,8 @@ impl ClockSweep {
         self.frames.iter().filter(|frame| frame.is_dirty).map(|frame| frame.page)
     }
 
-    /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames before the hand are
-    /// found that can be reused.
+    /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames
+    /// before the hand are found that can be reused.
     pub fn dirty_ahead(&self, wanted: u32, most: u32, pages: &mut Vec<PageId>) {
         if (self.frames.len() as u32) < self.frames_max {
             return;

@@ -1,9 +1,11 @@
-//! InnoDB's buffer replacement: a list from the most to the least recently used page, into whose middle new pages enter.
+//! InnoDB's buffer replacement: a list from the most to the least recently used page, into whose
+//! middle new pages enter.
 //!
-//! The last part of the list (37 %, `innodb_old_blocks_pct`) is old. A page that is read enters at the head of the old part. A
-//! touch of an old page makes it young if the page was first touched at least `innodb_old_blocks_time` (1 s) ago; one of
-//! a young page moves it to the head only from the last three quarters of the young part, to spare the list. Pages leave
-//! at the tail, the first that is clean among the last 100; dirty ones are left for the page cleaner.
+//! The last part of the list (37 %, `innodb_old_blocks_pct`) is old. A page that is read enters at
+//! the head of the old part. A touch of an old page makes it young if the page was first touched at
+//! least `innodb_old_blocks_time` (1 s) ago; one of a young page moves it to the head only from the
+//! last three quarters of the young part, to spare the list. Pages leave at the tail, the first
+//! that is clean among the last 100; dirty ones are left for the page cleaner.
 
 use super::{PoolCounters, Touched};
 use crate::page::{NOWHERE, PageId, PageMap};
@@ -269,7 +271,8 @@ impl MidpointLru {
         frame.is_dirty.then_some(frame.changed_at)
     }
 
-    /// Appends the dirty pages among the last `depth` of the list, the last one first, at most `most`.
+    /// Appends the dirty pages among the last `depth` of the list, the last one first, at most
+    /// `most`.
     pub fn dirty_at_tail(&self, depth: u32, most: usize, pages: &mut Vec<PageId>) {
         let mut place = self.tail;
         for _ in 0..depth {

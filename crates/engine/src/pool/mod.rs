@@ -1,8 +1,8 @@
 //! Buffer pools: which pages are in memory, and which one gives way.
 //!
-//! [`MidpointLru`] is InnoDB's; [`ClockSweep`] is PostgreSQL's, and with other counts the second-chance approximation of the kernel's page cache. A pool
-//! knows pages by number and what the caller does with them; it does no I/O and knows no time but what it is
-//! given.
+//! [`MidpointLru`] is InnoDB's; [`ClockSweep`] is PostgreSQL's, and with other counts the
+//! second-chance approximation of the kernel's page cache. A pool knows pages by number and what
+//! the caller does with them; it does no I/O and knows no time but what it is given.
 
 mod clock_sweep;
 mod midpoint_lru;

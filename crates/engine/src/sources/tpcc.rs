@@ -1,7 +1,8 @@
 //! TPC-C as scripts: what its procedures lock, touch and log, from the drawn keys.
 //!
-//! Locks are those that sessions wait for: warehouse and district rows, stock rows, the oldest new order of a
-//! district, customers. Their order is that of the procedures, which is free of deadlocks.
+//! Locks are those that sessions wait for: warehouse and district rows, stock rows, the oldest new
+//! order of a district, customers. Their order is that of the procedures, which is free of
+//! deadlocks.
 
 use crate::demand::{DemandProfile, TypeDemand};
 use crate::draw::{below, scatter, scatter_below};

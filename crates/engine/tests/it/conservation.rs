@@ -1,4 +1,5 @@
-//! Conservation laws: Little's law for every queue, the utilisation law for every resource, bytes and pages in balance.
+//! Conservation laws: Little's law for every queue, the utilisation law for every resource, bytes
+//! and pages in balance.
 
 use crate::scenario::{device, run, tpcc};
 use underlay_core::Bytes;
@@ -6,8 +7,9 @@ use underlay_engine::EngineRun;
 use underlay_engine::result::Place;
 use underlay_engine::station::Station;
 
-/// Little's law over a window: the integral of the number present is the sum of the stays, but for those who were
-/// there at its begin or end, who are at most `users` at each and stay at most `stay_max`.
+/// Little's law over a window: the integral of the number present is the sum of the stays, but for
+/// those who were there at its begin or end, who are at most `users` at each and stay at most
+/// `stay_max`.
 fn check_little(name: &str, station: &Station, at_ends: u64, stay_max_ns: u64) {
     let difference = station.present_ns.abs_diff(station.stay_ns);
     let allowed = u128::from(2 * at_ends) * u128::from(stay_max_ns);
@@ -40,7 +42,8 @@ pub fn check(run: &EngineRun, users: u64) {
     assert_eq!(database.log.writes, io.log_write.arrivals);
     assert_eq!(database.writers.write_requests, io.page_write.arrivals);
 
-    // Every block of the log is written at least once, and a flush rewrites at most the block it begins in.
+    // Every block of the log is written at least once, and a flush rewrites at most the block it
+    // begins in.
     let log = &database.log;
     let slack = 8192 * (log.flushes + 2);
     assert!(log.written + slack >= log.inserted, "{log:?}");

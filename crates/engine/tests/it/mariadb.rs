@@ -1,4 +1,5 @@
-//! What is InnoDB's own: the age of the checkpoint, the doublewrite buffer, locks that end before the flush.
+//! What is InnoDB's own: the age of the checkpoint, the doublewrite buffer, locks that end before
+//! the flush.
 
 use crate::scenario::{device, run, tpcc};
 use underlay_core::Bytes;
@@ -58,7 +59,8 @@ fn a_small_log_stops_sessions_until_pages_are_written() {
 
 #[test]
 fn locks_end_before_the_flush() {
-    // One warehouse, a slow log: PostgreSQL's payments queue behind each other's flushes, InnoDB's do not.
+    // One warehouse, a slow log: PostgreSQL's payments queue behind each other's flushes, InnoDB's
+    // do not.
     let slow = device("hdd-7200");
     let postgresql = run(&tpcc(1, 32, 8, Bytes::from_gib(2)), &slow, 20);
     let innodb = run(&mariadb(1, 32, cached()), &slow, 20);

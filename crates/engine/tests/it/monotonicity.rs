@@ -1,7 +1,8 @@
 //! Better hardware is never worse, over random scenarios.
 //!
-//! Tolerances: two runs draw the same transactions, but meet in another order; over some thousand transactions the rates of equal
-//! systems differ by about 1 % (one standard deviation of a count of 10,000), so that 4 % is no difference.
+//! Tolerances: two runs draw the same transactions, but meet in another order; over some thousand
+//! transactions the rates of equal systems differ by about 1 % (one standard deviation of a count
+//! of 10,000), so that 4 % is no difference.
 
 use crate::mariadb::mariadb;
 use crate::scenario::{device, run, tpcc};
@@ -59,7 +60,8 @@ proptest! {
     ) {
         let shares = [1, 2, 4].map(|factor| {
             let buffers = Bytes::from_mib(mib * factor);
-            misses(&run(&scenario(is_innodb, warehouses, users, 4, buffers), &device("p4500-2000"), 3))
+            let scenario = scenario(is_innodb, warehouses, users, 4, buffers);
+            misses(&run(&scenario, &device("p4500-2000"), 3))
         });
         for pair in shares.windows(2) {
             prop_assert!(pair[1] <= pair[0] * (1.0 + TOLERANCE) + 1e-4, "{:?}", shares);

@@ -111,7 +111,8 @@ proptest! {
 
 #[test]
 fn uniform_access_misses_what_does_not_fit() {
-    // Whatever is replaced: the page that is touched next is in memory with probability frames : pages.
+    // Whatever is replaced: the page that is touched next is in memory with probability frames :
+    // pages.
     const PAGES: u64 = 4_000;
     const TOUCHES: u64 = 400_000;
     for frames in [400u32, 2_000, 3_600] {

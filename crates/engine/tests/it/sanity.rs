@@ -50,7 +50,8 @@ fn an_open_loop_has_its_rate_and_a_closed_one_its_pauses() {
     let open = run(&scenario, &device("p4500-2000"), 20);
     let rate = open.databases[0].response().count() as f64 / 20.0;
     assert!((rate - 400.0).abs() < 4.0 * (400.0f64 / 20.0).sqrt(), "{rate}");
-    // 10 terminals per warehouse with the pauses of the specification: at most 12.86 new orders per minute and warehouse.
+    // 10 terminals per warehouse with the pauses of the specification: at most 12.86 new orders per
+    // minute and warehouse.
     let mut scenario = tpcc(16, 160, 4, Bytes::from_gib(4));
     scenario.databases[0].load = Load::Closed { users: 160, pacing: 1.0 };
     let mut paced = underlay_engine::Simulation::new(

@@ -43,7 +43,8 @@ fn laws_hold_for_every_script_on_both_engines() {
 
 #[test]
 fn uniform_points_miss_what_does_not_fit() {
-    // Per select a leaf of the key and a row: 10,900 leaves, of which the clock keeps the hot ones, and 108,109 pages of rows.
+    // Per select a leaf of the key and a row: 10,900 leaves, of which the clock keeps the hot ones,
+    // and 108,109 pages of rows.
     let run = show(&postgresql(Script::PointSelect, Bytes::from_mib(256)));
     let database = &run.databases[0];
     let misses = database.pool.misses as f64 / database.committed() as f64;
