@@ -74,6 +74,9 @@ pub mod document {
     /// Of backups also `backup` and `restore` (null without), each `count`, `bytes_per_second`, `seconds` (the mean of one), and
     /// `operations`, in their order: `kind` (`backup` or `restore`), `cycle`, `begin_ns`, `end_ns`, `bytes`.
     pub const OUTCOME: &str = "outcome";
+    /// Per simulated run: `rungs`, each `users`, `measured_ns`, `planned_ns`, `ended_early` (its throughput was known), `precision`
+    /// (half the width of the 95 % interval of throughput, as a share; null of short windows).
+    pub const SIMULATION: &str = "simulation";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
 }
@@ -192,6 +195,8 @@ pub mod finding {
     pub const NOT_DURABLE: &str = "not-durable";
     /// The network before the server may be later than the study says.
     pub const NETWORK_NOT_PROMPT: &str = "network-not-prompt";
+    /// What the numbers of a simulation rest on.
+    pub const SIMULATED: &str = "simulated";
     /// The execution was not in real time.
     pub const TIME_DILATION: &str = "time-dilation";
 }

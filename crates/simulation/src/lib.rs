@@ -1,17 +1,19 @@
-//! Block workloads against a storage design in virtual time.
+//! Block workloads, and studies of databases, against a storage design in virtual time.
 //!
 //! The meeting of two pure parts: `workload::block` says what is asked, `model` says how long it takes, and
 //! the loop in [`run`] lets a virtual clock jump from event to event. What comes out are distributions
 //! and seconds, as from a real run, and they are *simulated* evidence: they say what the model does. The
-//! [`experiments`] compares them with published results.
+//! [`experiments`] compares them with published results. [`databases`] gives the plan of a study to the engine model.
 //!
-//! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: a
-//! database (only blocks), the real I/O generator (it shares the descriptions), printing.
+//! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: the
+//! model of a database (`engine`), the real I/O generator (it shares the descriptions), printing, records.
 
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod client;
+
+pub mod databases;
 
 pub mod result;
 

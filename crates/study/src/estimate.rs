@@ -52,7 +52,7 @@ const CHECK_PER_ROW: Nanos = Nanos(500);
 /// Memory of one virtual user in the load generator.
 const MEMORY_PER_USER: Bytes = Bytes::from_kib(200);
 /// Memory of one server session.
-const MEMORY_PER_SESSION: Bytes = Bytes::from_mib(6);
+pub const MEMORY_PER_SESSION: Bytes = Bytes::from_mib(6);
 /// Underlay itself, with its samplers and record.
 const MEMORY_BASE: Bytes = Bytes::from_mib(64);
 /// The process behind an emulated datastore, without the write buffers it models.

@@ -61,6 +61,7 @@ pub use builtin::{
     suggest_design, suggest_study,
 };
 pub use design_file::{parse_design, single_device};
+pub use estimate::MEMORY_PER_SESSION;
 pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
@@ -74,9 +75,9 @@ pub use plan::{
     DesignPlan, Durability, DvdstorePlan, EngineKind, EnginePlan, Estimates, FEWEST_REPEATS_UNTIL,
     FileSystem, HostCompute, Mode, NetworkPlan, Order, Origin, Pacing, Plan, Population, Precision,
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, Repeats, RepeatsError, ResyncKind,
-    RunPlan, Scale, SearchPlan, Setting, Sizes, SysbenchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
-    TimeDilation, TimeDilationError, TpccPlan, Until, VariantPlan, VolumePlan, WarehousePlan,
-    WorkloadKind, WorkloadPlan,
+    RunPlan, Scale, SearchPlan, Setting, SettingError, Sizes, SysbenchPlan, TWIN_MEASURE,
+    TWIN_RAMP_UP, TimeDilation, TimeDilationError, TpccPlan, Until, VariantPlan, VolumePlan,
+    WarehousePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{
     PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,

@@ -186,7 +186,7 @@ pub(crate) fn time(text: &str, bare: u64) -> Option<Nanos> {
 }
 
 /// Whether the text is one of PostgreSQL's words for no.
-fn is_off(text: &str) -> bool {
+pub(crate) fn is_off(text: &str) -> bool {
     let text = text.trim().to_ascii_lowercase();
     matches!(text.as_str(), "off" | "of" | "false" | "fals" | "fal" | "fa" | "f" | "no" | "n" | "0")
 }

@@ -35,7 +35,7 @@ pub use design::{
     ClusterPlan, DatastoreKind, DesignPlan, HostCompute, Layout, ReductionKind, ResyncKind,
     VolumePlan,
 };
-pub use engine::{EngineKind, EnginePlan};
+pub use engine::{EngineKind, EnginePlan, SettingError};
 pub use procedure::{
     CausalPlan, CoolDownPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
     TimeDilation, TimeDilationError, Until,

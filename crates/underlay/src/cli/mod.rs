@@ -19,12 +19,16 @@ mod export;
 mod io;
 mod list;
 mod overrides;
+mod predict;
+mod profile;
+mod recorded_workload;
 mod report;
 mod reproduce;
 mod run;
 mod schema;
 mod show;
 mod simulate;
+mod simulation_options;
 mod studies;
 mod terminal;
 mod trend;
@@ -73,6 +77,10 @@ enum Command {
     Volume(volume::Arguments),
     /// Simulate a block workload on a design, or published experiments, in virtual time.
     Simulate(simulate::Arguments),
+    /// Write what transactions cost in a recorded run, for simulations of databases.
+    Profile(profile::Arguments),
+    /// Predict the recorded workload on other designs, beside the record's own design simulated.
+    Predict(predict::Arguments),
     /// Measure a file or block device and write a device profile.
     Calibrate(calibrate::Arguments),
     /// Show this host's capabilities, and how to enable missing ones.
@@ -137,6 +145,8 @@ fn carry_out(command: Command) -> Result<(), Stop> {
         Command::Drive(arguments) => drive::run(&arguments),
         Command::Io(arguments) => io::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),

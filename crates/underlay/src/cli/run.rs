@@ -2,10 +2,11 @@
 
 use crate::cli::answer::{self, write_report};
 use crate::cli::overrides::Overrides;
+use crate::cli::simulation_options::SimulationOptions;
 use crate::cli::studies::{self, Form};
 use crate::lab::progress::{Bar, Progress};
 use crate::lab::records::{Fresh, place};
-use crate::lab::{Executed, execute};
+use crate::lab::{Executed, execute, simulated};
 use crate::stop::Stop;
 use clap::Args;
 use std::path::PathBuf;
@@ -26,6 +27,11 @@ pub struct Arguments {
     /// Hide the progress bar.
     #[arg(long)]
     no_progress: bool,
+    /// Carry it out in virtual time on models of engine and storage: no server, no root, nothing but a record.
+    #[arg(long)]
+    simulate: bool,
+    #[command(flatten)]
+    simulation: SimulationOptions,
     /// Print the analysis as JSON instead of the summary.
     #[arg(long)]
     json: bool,
@@ -39,12 +45,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let source = studies::find(&arguments.study)?;
     let options = arguments.overrides.to_options(arguments.out.clone());
     let form = if arguments.json { Form::Json } else { Form::Text };
-    let (_, plan) = studies::plan(&source, &options, form)?;
-    let fresh = if arguments.fresh { Fresh::Yes } else { Fresh::No };
+    let (_, plan) = match arguments.simulate {
+        true => studies::plan_for_any_host(&source, &options, form)?,
+        false => studies::plan(&source, &options, form)?,
+    };
+    let simulation = match arguments.simulate {
+        true => Some(arguments.simulation.how(&plan)?),
+        false => None,
+    };
+    if let Some(how) = &simulation {
+        simulated::require(&plan, &how.assumed)?;
+    }
+    // A simulation is never gone on with: it is begun anew in less time than it takes to decide.
+    let is_fresh = arguments.fresh || arguments.simulate;
+    let fresh = if is_fresh { Fresh::Yes } else { Fresh::No };
     let place = place(&plan.name, &source, &options, fresh)?;
     let bar = if arguments.no_progress { Bar::Never } else { Bar::Automatic };
     let mut progress = Progress::new(bar);
-    let executed = execute(&plan, &place, &mut progress);
+    let executed = match &simulation {
+        Some(how) => simulated::execute(&plan, how, &place, &mut progress),
+        None => execute(&plan, &place, &mut progress),
+    };
     drop(progress);
     let Executed { record, outcome } = executed?;
 

@@ -5,8 +5,8 @@ use crate::stop::{Stop, chain};
 use std::path::Path;
 use underlay_host::StateDir;
 use underlay_study::{
-    Colour, Plan, PlanOptions, Problems, Source, Study, builtin_studies, check, find_study,
-    suggest_study,
+    Colour, HostView, Plan, PlanOptions, Problems, Source, Study, builtin_studies, check,
+    find_study, suggest_study,
 };
 
 /// The study named on the command line: a file, or something built in.
@@ -46,6 +46,18 @@ pub enum Form {
 pub fn plan(source: &Source, options: &PlanOptions, form: Form) -> Result<(Study, Plan), Stop> {
     let state = StateDir::usual_place().map_err(|error| Stop::host(chain(&error)))?;
     with_host_view(&state, |host| check(source, options, host)).map_err(|problems| {
+        print_problems(&problems, form);
+        Stop::silent(crate::exit_code::BAD_INPUT)
+    })
+}
+
+/// Checks a study for a host without limits, whatever this one is like: what is simulated does not use it.
+pub fn plan_for_any_host(
+    source: &Source,
+    options: &PlanOptions,
+    form: Form,
+) -> Result<(Study, Plan), Stop> {
+    check(source, options, &HostView::unlimited()).map_err(|problems| {
         print_problems(&problems, form);
         Stop::silent(crate::exit_code::BAD_INPUT)
     })

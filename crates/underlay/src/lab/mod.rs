@@ -30,6 +30,7 @@ pub mod run_log;
 mod samplers;
 mod schedule;
 mod session_windows;
+pub mod simulated;
 mod storage_record;
 mod template;
 mod verification;
@@ -45,7 +46,7 @@ pub mod workload;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
-use underlay_core::{Dilation, Nanos};
+use underlay_core::{Dilation, Evidence, Nanos};
 use underlay_database::managed::Install;
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
@@ -415,7 +416,7 @@ fn describe(plan: &Plan, recorder: &mut Recorder) -> Result<(), underlay_record:
             data: json!({ "remedy": doubt.remedy, "line": doubt.line }),
         })?;
     }
-    if cfg!(debug_assertions) {
+    if cfg!(debug_assertions) && plan.evidence != Evidence::Simulated {
         recorder.finding(&Finding {
             run: None,
             severity: Severity::Information,

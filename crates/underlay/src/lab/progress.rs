@@ -115,7 +115,12 @@ impl Observer for Progress {
                     self.line(&format!("recording to {}", record.display()));
                 }
                 let left = count(runs - runs_done, "run");
-                self.line(&format!("{left} to go, about {expected}"));
+                // Nobody knows how long a simulation takes.
+                let about = match *expected {
+                    Nanos::ZERO => String::new(),
+                    expected => format!(", about {expected}"),
+                };
+                self.line(&format!("{left} to go{about}"));
                 if dilation.is_dilated() {
                     self.line(&format!(
                         "time dilation {}: everything takes {0} times as long; results are in the design's own time",

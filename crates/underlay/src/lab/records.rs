@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use underlay_core::utc_timestamp;
+use underlay_core::{Evidence, utc_timestamp};
 use underlay_record::{ExecutionStatus, Record};
 use underlay_study::{PlanOptions, Source, recorded_study};
 
@@ -128,6 +128,10 @@ fn same_execution(
     options: &PlanOptions,
 ) -> Option<(Record, ExecutionStatus)> {
     let record = Record::open_read_only(path).ok()?;
+    // A simulation of the same study has none of its evidence.
+    if record.manifest().evidence == Evidence::Simulated {
+        return None;
+    }
     let status = record.execution().ok()?.status;
     let (recorded, mut recorded_options) = recorded_study(&record.manifest().plan).ok()?;
     recorded_options.out.clone_from(&options.out);

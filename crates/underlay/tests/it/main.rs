@@ -14,6 +14,7 @@ mod power_cut;
 mod published_studies;
 mod reproduce;
 mod simulate_and_calibrate;
+mod simulated_study;
 mod study_axes;
 mod study_backups;
 mod study_client;

@@ -1,0 +1,283 @@
+//! A design of a plan at a number of users, as a scenario of the engine model.
+//!
+//! Processors: databases that a cluster's host gives its processors to share them; every other
+//! database has what its CPU limit leaves, or the processors that are assumed. A limit of 2.5
+//! processors is three cores of five sixths of the speed. A client on the host competes for them
+//! where the server has no limit, and a local client always.
+
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_engine::{
+    ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec, InnodbSettings, Load,
+    PostgresqlSettings, Scenario, VolumeUse, WorkloadSpec,
+};
+use underlay_study::{
+    ClientPlace, ClientPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, EngineKind,
+    EnginePlan, HostCompute, MEMORY_PER_SESSION, Pacing, Plan, SettingError, SysbenchPlan,
+    VolumePlan, WorkloadKind,
+};
+use underlay_workload::sysbench::{self, Sysbench};
+use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
+use underlay_workload::transactional::Mix;
+
+/// The least that a server's memory limit leaves for the page cache.
+const LEAST_PAGE_CACHE: Bytes = Bytes::from_mib(4);
+
+/// What a study leaves open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumptions {
+    /// Cores of a host without a CPU limit.
+    pub cores: u32,
+    /// What transactions cost, where it is not the default of engine and workload.
+    pub demands: Option<DemandProfile>,
+}
+
+/// The databases of a design with so many users each.
+///
+/// # Errors
+/// Every value that cannot be simulated.
+pub fn scenario(
+    plan: &Plan,
+    design: &DesignPlan,
+    users: u32,
+    assumed: &Assumptions,
+) -> Result<Scenario, Vec<String>> {
+    let mut scenario = Scenario { hosts: Vec::new(), databases: Vec::new() };
+    let mut problems = Vec::new();
+    let there: Vec<(&DatabasePlan, &DatabasePart)> = plan
+        .databases
+        .iter()
+        .filter_map(|database| Some((database, database.part(design)?)))
+        .collect();
+    for (database, part) in &there {
+        let mapped = Mapping { design, database, part, users, assumed };
+        let host = mapped.host(&mut scenario.hosts);
+        let neighbours = there.iter().filter(|(_, other)| other.host == part.host).count();
+        match mapped.database(host, neighbours) {
+            Ok(spec) => scenario.databases.push(spec),
+            Err(problem) => problems.push(format!("{}{problem}", mapped.of())),
+        }
+    }
+    if there.is_empty() {
+        problems.push(format!("design `{}` has no database", design.name));
+    }
+    if problems.is_empty() { Ok(scenario) } else { Err(problems) }
+}
+
+/// One database on its way.
+struct Mapping<'a> {
+    design: &'a DesignPlan,
+    database: &'a DatabasePlan,
+    part: &'a DatabasePart,
+    users: u32,
+    assumed: &'a Assumptions,
+}
+
+impl Mapping<'_> {
+    fn of(&self) -> String {
+        match self.database.name.as_str() {
+            "" => format!("design `{}`: ", self.design.name),
+            name => format!("design `{}`, database `{name}`: ", self.design.name),
+        }
+    }
+
+    /// What the cluster's host gives the databases on it.
+    fn compute(&self) -> Option<&HostCompute> {
+        let DatastoreKind::Cluster(cluster) = &self.design.kind else { return None };
+        let name = self.part.host.as_ref()?;
+        cluster.compute.iter().find(|compute| compute.host == *name)
+    }
+
+    /// The number of its host, which is added where it is not there yet.
+    fn host(&self, hosts: &mut Vec<HostSpec>) -> usize {
+        let shared = self.compute().filter(|compute| compute.cores.is_some());
+        let (name, cores, threads) = match shared {
+            Some(host) => (host.host.clone(), host.cores, host.threads_per_core),
+            None => {
+                let name = format!("host of {}", self.database.recorded("server"));
+                (name, self.part.engine.cpus, 1)
+            }
+        };
+        if let Some(known) = hosts.iter().position(|host| host.name == name) {
+            return known;
+        }
+        let gain = shared.and_then(|host| Some(host.cpus()? / host.cores?)).unwrap_or(1.0);
+        let cores = cores.unwrap_or_else(|| f64::from(self.assumed.cores));
+        let whole = cores.ceil().max(1.0);
+        hosts.push(HostSpec {
+            speed: cores / whole,
+            threads_per_core: threads,
+            smt_yield: gain,
+            ..HostSpec::new(&name, whole as u32)
+        });
+        hosts.len() - 1
+    }
+
+    fn database(&self, host: usize, neighbours: usize) -> Result<DatabaseSpec, String> {
+        let workload = &self.database.workload;
+        let load = match workload.pacing {
+            Pacing::Closed { key_think } => Load::Closed { users: self.users, pacing: key_think },
+            Pacing::Open { rate_per_second, arrivals } => {
+                Load::Open { users: self.users, rate_per_second, arrivals }
+            }
+            Pacing::Job => return Err("a job is not simulated".to_string()),
+        };
+        let kind = self.part.engine.kind;
+        let demands =
+            self.assumed.demands.clone().or_else(|| default_demands(kind, &workload.kind));
+        let engine = match kind {
+            EngineKind::Postgresql => EngineSpec::Postgresql(self.postgresql(neighbours)?),
+            EngineKind::Mariadb | EngineKind::Mysql => {
+                let settings = mariadb(&self.part.engine).map_err(|error| error.to_string())?;
+                EngineSpec::Mariadb(settings)
+            }
+        };
+        Ok(DatabaseSpec {
+            name: self.database.name.clone(),
+            host,
+            engine,
+            workload: users_of(&workload.kind, workload.seed)?,
+            mix: Mix::Prescribed,
+            demands: demands.ok_or_else(|| "no demands are known of it".to_string())?,
+            data: self.volume("data")?,
+            log: self.volume("wal")?,
+            load,
+            client: self.client(host),
+            cpu_per_io: Nanos::ZERO,
+        })
+    }
+
+    fn client(&self, host: usize) -> ClientSpec {
+        let ClientPlan { place, network, connections } = self.part.client;
+        let has_limit = self.part.engine.cpus.is_some()
+            || self.compute().is_some_and(|compute| compute.cores.is_some());
+        ClientSpec {
+            connections,
+            host: match place {
+                ClientPlace::Local => Some(host),
+                ClientPlace::Host => (!has_limit).then_some(host),
+                ClientPlace::Remote => None,
+            },
+            round_trip: network.map_or(Nanos::ZERO, |network| network.round_trip),
+        }
+    }
+
+    fn volume(&self, name: &str) -> Result<VolumeUse, String> {
+        let own = self.database.volume(name);
+        let is_own = |volume: &VolumePlan| volume.name == own;
+        let volume = self.design.volumes.iter().position(is_own);
+        let volume = volume.ok_or_else(|| format!("there is no volume `{own}`"))?;
+        let length = self.design.volumes[volume].capacity;
+        Ok(VolumeUse { volume, offset: Bytes::ZERO, length })
+    }
+
+    fn postgresql(&self, neighbours: usize) -> Result<PostgresqlSettings, String> {
+        let engine = &self.part.engine;
+        let of_host = self.compute().and_then(|compute| compute.memory);
+        let memory = engine.memory_limit;
+        let memory = memory.or(of_host.map(|memory| Bytes(memory.0 / neighbours.max(1) as u64)));
+        let Some(memory) = memory else {
+            return Err(
+                "without engine.memory-limit, what the page cache holds is unknown".to_string()
+            );
+        };
+        let settings = postgresql(engine).map_err(|error| error.to_string())?;
+        let sessions = self.part.client.connections_of(self.users);
+        let processes = MEMORY_PER_SESSION.0 * u64::from(sessions);
+        let used = settings.shared_buffers.0.saturating_add(processes);
+        let page_cache = Bytes(memory.0.saturating_sub(used)).max(LEAST_PAGE_CACHE);
+        Ok(PostgresqlSettings { page_cache, ..settings })
+    }
+}
+
+/// What transactions cost by default; `None` of what is not simulated.
+pub fn default_demands(engine: EngineKind, workload: &WorkloadKind) -> Option<DemandProfile> {
+    match (engine, workload) {
+        (EngineKind::Postgresql, WorkloadKind::Tpcc(_)) => Some(DemandProfile::tpcc_postgresql()),
+        (EngineKind::Mariadb, WorkloadKind::Tpcc(_)) => Some(DemandProfile::tpcc_mariadb()),
+        (EngineKind::Postgresql, WorkloadKind::Sysbench(_)) => {
+            Some(DemandProfile::sysbench_postgresql())
+        }
+        (EngineKind::Mariadb, WorkloadKind::Sysbench(_)) => Some(DemandProfile::sysbench_mariadb()),
+        _ => None,
+    }
+}
+
+/// What the users of a workload do.
+fn users_of(workload: &WorkloadKind, seed: RootSeed) -> Result<WorkloadSpec, String> {
+    match workload {
+        WorkloadKind::Tpcc(plan) => {
+            let parameters = Entropy::new(plan.entropy)
+                .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
+                .map_err(|error| error.to_string())?;
+            Ok(WorkloadSpec::Tpcc(Tpcc {
+                profile: plan.profile,
+                home_warehouse: plan.home_warehouse,
+                ..Tpcc::new(parameters)
+            }))
+        }
+        WorkloadKind::Sysbench(plan) => {
+            let SysbenchPlan { script, tables, table_size, distribution, range_size } = *plan;
+            let parameters =
+                sysbench::Parameters::new(tables, table_size, seed, distribution, script);
+            let mut parameters = parameters.map_err(|error| error.to_string())?;
+            parameters.composition.range_size = range_size;
+            Ok(WorkloadSpec::Sysbench(Sysbench::new(parameters)))
+        }
+        other => Err(format!("the workload {} is not simulated", other.shape().name)),
+    }
+}
+
+/// The settings of PostgreSQL that the model knows: the study's, or the server's own.
+fn postgresql(engine: &EnginePlan) -> Result<PostgresqlSettings, SettingError> {
+    let own = PostgresqlSettings::default();
+    let seconds = Nanos::from_secs(1);
+    let number = |name| engine.number_setting(name);
+    Ok(PostgresqlSettings {
+        shared_buffers: engine.size_setting("shared_buffers")?.unwrap_or(own.shared_buffers),
+        page_cache: own.page_cache,
+        checkpoint_timeout: engine
+            .time_setting("checkpoint_timeout", seconds)?
+            .unwrap_or(own.checkpoint_timeout),
+        checkpoint_completion_target: number("checkpoint_completion_target")?
+            .unwrap_or(own.checkpoint_completion_target),
+        max_wal_size: engine.size_setting("max_wal_size")?.unwrap_or(own.max_wal_size),
+        full_page_writes: !engine.is_switched_off("full_page_writes"),
+        synchronous_commit: !engine.is_switched_off("synchronous_commit"),
+        bgwriter_delay: engine
+            .time_setting("bgwriter_delay", Nanos::from_millis(1))?
+            .unwrap_or(own.bgwriter_delay),
+        bgwriter_lru_maxpages: number("bgwriter_lru_maxpages")?
+            .map_or(own.bgwriter_lru_maxpages, |pages| pages as u32),
+        bgwriter_lru_multiplier: number("bgwriter_lru_multiplier")?
+            .unwrap_or(own.bgwriter_lru_multiplier),
+    })
+}
+
+/// The same of MariaDB.
+fn mariadb(engine: &EnginePlan) -> Result<InnodbSettings, SettingError> {
+    let own = InnodbSettings::default();
+    let number = |name| engine.number_setting(name);
+    let whole = |name, own: u32| Ok(number(name)?.map_or(own, |number| number as u32));
+    let io_capacity = whole("innodb_io_capacity", own.io_capacity)?;
+    // The server's own rule where only the other is set.
+    let most = own.io_capacity_max.max(io_capacity.saturating_mul(2));
+    Ok(InnodbSettings {
+        buffer_pool_size: engine
+            .size_setting("innodb_buffer_pool_size")?
+            .unwrap_or(own.buffer_pool_size),
+        log_file_size: engine.size_setting("innodb_log_file_size")?.unwrap_or(own.log_file_size),
+        flush_log_at_commit: number("innodb_flush_log_at_trx_commit")?
+            .map_or(own.flush_log_at_commit, |value| value == 1.0),
+        doublewrite: !engine.is_switched_off("innodb_doublewrite"),
+        io_capacity,
+        io_capacity_max: whole("innodb_io_capacity_max", most)?,
+        max_dirty_pages_pct: number("innodb_max_dirty_pages_pct")?
+            .unwrap_or(own.max_dirty_pages_pct),
+        max_dirty_pages_pct_lwm: number("innodb_max_dirty_pages_pct_lwm")?
+            .unwrap_or(own.max_dirty_pages_pct_lwm),
+        lru_scan_depth: whole("innodb_lru_scan_depth", own.lru_scan_depth)?,
+        old_blocks_pct: whole("innodb_old_blocks_pct", own.old_blocks_pct)?,
+        old_blocks_time: number("innodb_old_blocks_time")?
+            .map_or(own.old_blocks_time, |ms| Nanos::from_millis(ms as u64)),
+    })
+}

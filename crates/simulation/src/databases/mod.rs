@@ -1,0 +1,48 @@
+//! Studies of databases in virtual time: the plan of `study` as a scenario of `engine` on the
+//! storage of `model`.
+//!
+//! [`problems`] says what cannot be simulated, all of it at once. [`scenario`] and [`DesignTarget`]
+//! map a design at a number of users; [`simulate_rung`] lets its users work, second by second.
+//! Deliberately not here: records, files, threads, and what transactions cost
+//! ([`underlay_engine::DemandProfile`]).
+
+mod demand_file;
+
+mod mapping;
+
+mod observation;
+
+mod prediction;
+
+mod refusals;
+
+mod rung;
+
+mod storage;
+
+pub use demand_file::{DemandFile, DemandFileError, Observed};
+pub use mapping::{Assumptions, default_demands, scenario};
+pub use observation::{Costs, Observation, Observing, Range};
+pub use prediction::{Change, Prediction, SinglePlan, SinglePlanError, fitted, predicted};
+pub use refusals::problems;
+pub use rung::{Effort, Rung, RungError, Stage, simulate_rung};
+pub use storage::{DesignTarget, StorageError};
+
+use underlay_core::Evidence;
+use underlay_study::{Plan, TimeDilation};
+
+/// The plan with the kind of evidence that a simulation is. What only a real host needs is left
+/// out: the null twin and time dilation.
+pub fn as_simulated(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    relabel(&mut plan);
+    plan
+}
+
+fn relabel(plan: &mut Plan) {
+    plan.evidence = Evidence::Simulated;
+    plan.designs.iter_mut().for_each(|design| design.evidence = Evidence::Simulated);
+    plan.procedure.null_twin = false;
+    plan.procedure.time_dilation = TimeDilation::NONE;
+    plan.points.iter_mut().for_each(relabel);
+}

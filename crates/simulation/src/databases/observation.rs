@@ -1,0 +1,145 @@
+//! What a measured window shows of its load, however it came about: on a host, or in virtual time.
+
+use underlay_core::{Histogram, Nanos};
+use underlay_engine::result::Place;
+use underlay_engine::{EngineRun, Scenario};
+
+/// A measured window at a number of users.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Users.
+    pub users: u32,
+    /// The headline in its unit.
+    pub headline: f64,
+    /// 95th percentile of the response times of what the headline counts.
+    pub p95: Option<Nanos>,
+    /// 99th percentile.
+    pub p99: Option<Nanos>,
+    /// What a transaction costs.
+    pub costs: Costs,
+    /// Where transactions spent most of their time; empty where it is not known.
+    pub most_time: &'static str,
+}
+
+/// Per transaction, of all types together; `None` where it was not observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Costs {
+    /// Processor time of the server, nanoseconds.
+    pub cpu_ns: Option<f64>,
+    /// Bytes of log.
+    pub log_bytes: Option<f64>,
+    /// Those of page images.
+    pub image_bytes: Option<f64>,
+    /// Pages that were not in the server's cache.
+    pub pages_missed: Option<f64>,
+    /// Pages that the server wrote.
+    pub pages_written: Option<f64>,
+}
+
+/// A number that varies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The median.
+    pub value: f64,
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+impl Range {
+    /// Of some values; `None` without any.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Range> {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let value = match values.len() % 2 {
+            0 => f64::midpoint(values[middle - 1], values[middle]),
+            _ => values[middle],
+        };
+        Some(Range { value, low, high })
+    }
+}
+
+/// Adds up the seconds of a simulated window.
+#[derive(Clone, Debug, Default)]
+pub struct Observing {
+    seconds: f64,
+    headline: f64,
+    response: Histogram,
+    ended: u64,
+    cpu_ns: f64,
+    log: u64,
+    images: u64,
+    missed: u64,
+    written: u64,
+    present: [f64; Place::COUNT],
+}
+
+impl Observing {
+    /// A second of all databases.
+    pub fn add(&mut self, second: &EngineRun, scenario: &Scenario) {
+        let length = second.length().as_secs_f64();
+        self.seconds += length;
+        self.cpu_ns += second.hosts.iter().map(|host| host.used.busy_thread_ns).sum::<f64>();
+        for (number, database) in second.databases.iter().enumerate() {
+            self.headline += second.headline(number) * length;
+            for kind in database.headline.types {
+                self.response.merge(&database.types[*kind].response);
+            }
+            let ended: u64 =
+                database.types.iter().map(|kind| kind.committed + kind.rolled_back).sum();
+            self.ended += ended;
+            if let Some(spec) = scenario.databases.get(number)
+                && spec.client.host.is_some()
+            {
+                self.cpu_ns -= (ended * spec.demands.client_cpu.0) as f64;
+            }
+            self.log += database.log.inserted;
+            self.images += database.log.images;
+            self.missed += database.pool.misses;
+            let writers = &database.writers;
+            self.written +=
+                writers.checkpoint_pages + writers.background_pages + writers.session_pages;
+            for (sum, place) in self.present.iter_mut().zip(&database.places) {
+                *sum += place.present_ns as f64;
+            }
+        }
+    }
+
+    /// What they show together.
+    pub fn observation(&self, users: u32) -> Observation {
+        let per = |amount: f64| (self.ended > 0).then(|| amount / self.ended as f64);
+        let most = Place::ALL
+            .into_iter()
+            .max_by(|a, b| self.present[*a as usize].total_cmp(&self.present[*b as usize]));
+        Observation {
+            users,
+            headline: self.headline / self.seconds.max(f64::MIN_POSITIVE),
+            p95: self.response.quantile(0.95).map(Nanos),
+            p99: self.response.quantile(0.99).map(Nanos),
+            costs: Costs {
+                cpu_ns: per(self.cpu_ns.max(0.0)),
+                log_bytes: per(self.log as f64),
+                image_bytes: per(self.images as f64),
+                pages_missed: per(self.missed as f64),
+                pages_written: per(self.written as f64),
+            },
+            most_time: most.map_or("", Place::as_str),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Range;
+
+    #[test]
+    fn a_range_is_median_and_extremes() {
+        assert_eq!(Range::of([]), None);
+        assert_eq!(Range::of([3.0, 1.0]), Some(Range { value: 2.0, low: 1.0, high: 3.0 }));
+        let of_three = Range::of([9.0, 1.0, f64::NAN, 2.0]);
+        assert_eq!(of_three, Some(Range { value: 2.0, low: 1.0, high: 9.0 }));
+    }
+}

@@ -1,0 +1,260 @@
+//! A recorded workload on other designs: demands fitted to what was measured, and what the model's
+//! error on the measured design means for the rest.
+//!
+//! The model is never shown alone: each prediction is the simulated value times what was measured
+//! over what was simulated on the record's own design, at the same number of users. Its interval
+//! includes the simulated value itself, as far to the other side, and the spread of what was
+//! measured.
+
+use underlay_core::RootSeed;
+use underlay_engine::{DemandProfile, EngineSpec};
+use underlay_study::{DatastoreKind, DesignPlan, Plan};
+
+use super::mapping::{Assumptions, scenario};
+use super::observation::{Costs, Observation, Observing, Range};
+use super::rung::{Effort, Stage, simulate_rung};
+use super::storage::DesignTarget;
+
+/// Why a record's workload cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SinglePlanError {
+    /// Several databases.
+    #[error("it has {0} databases; a workload is predicted for one")]
+    Databases(usize),
+    /// Axes.
+    #[error("it has axes; a workload is predicted without")]
+    Axes,
+}
+
+/// A plan of one database without axes, at the numbers of users of which its load can be repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct SinglePlan<'a>(&'a Plan);
+
+/// What is changed about a design, to see what it would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// Writes and flushes of the log take half as long.
+    HalfLogLatency,
+    /// Twice the memory, of the server's cache and of the page cache.
+    TwiceMemory,
+    /// Twice the cores.
+    TwiceCores,
+    /// Volumes of a cluster survive two failures.
+    TwoFailures,
+}
+
+impl Change {
+    /// What users may want to change, in the order of the table.
+    pub const ALL: [Change; 4] =
+        [Change::HalfLogLatency, Change::TwiceMemory, Change::TwiceCores, Change::TwoFailures];
+
+    /// For people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Change::None => "as it is",
+            Change::HalfLogLatency => "half the log latency",
+            Change::TwiceMemory => "twice the memory",
+            Change::TwiceCores => "twice the cores",
+            Change::TwoFailures => "FTT=2",
+        }
+    }
+}
+
+impl<'a> SinglePlan<'a> {
+    /// Takes a plan.
+    ///
+    /// # Errors
+    /// When it has several databases, or axes.
+    pub fn new(plan: &'a Plan) -> Result<SinglePlan<'a>, SinglePlanError> {
+        match plan.databases.len() {
+            _ if !plan.points.is_empty() => Err(SinglePlanError::Axes),
+            1 => Ok(SinglePlan(plan)),
+            databases => Err(SinglePlanError::Databases(databases)),
+        }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &'a Plan {
+        self.0
+    }
+
+    /// Simulates a design at a number of users. `Ok(None)` where the change has no meaning for it.
+    ///
+    /// # Errors
+    /// Designs and values that cannot be simulated.
+    pub fn simulate(
+        &self,
+        (design, change): (&DesignPlan, Change),
+        users: u32,
+        assumed: &Assumptions,
+        effort: Effort,
+        seed: RootSeed,
+    ) -> Result<Option<Observation>, String> {
+        let mut scenario =
+            scenario(self.0, design, users, assumed).map_err(|problems| problems.join("; "))?;
+        let mut changed = design.clone();
+        let log = scenario.databases.first().map_or(0, |database| database.log.volume);
+        match (change, &mut changed.kind) {
+            (Change::TwiceMemory, _) => {
+                for database in &mut scenario.databases {
+                    match &mut database.engine {
+                        EngineSpec::Postgresql(settings) => {
+                            settings.shared_buffers.0 *= 2;
+                            settings.page_cache.0 *= 2;
+                        }
+                        EngineSpec::Mariadb(settings) => settings.buffer_pool_size.0 *= 2,
+                    }
+                }
+            }
+            (Change::TwiceCores, _) => {
+                scenario.hosts.iter_mut().for_each(|host| host.cores *= 2);
+            }
+            (Change::TwoFailures, DatastoreKind::Cluster(cluster)) => {
+                let failures = &mut cluster.policy.failures_to_tolerate;
+                if *failures >= 2 {
+                    return Ok(None);
+                }
+                *failures = 2;
+            }
+            (Change::TwoFailures, _) => return Ok(None),
+            (Change::None | Change::HalfLogLatency, _) => {}
+        }
+        let target = DesignTarget::new(&changed, seed.child("storage", 0));
+        let mut target = match (target, change) {
+            (Ok(target), _) => target,
+            // Too few hosts for it.
+            (Err(_), Change::TwoFailures) => return Ok(None),
+            (Err(error), _) => return Err(chain(&error)),
+        };
+        if change == Change::HalfLogLatency && !target.halve_writes(log) {
+            return Ok(None);
+        }
+        let mut observing = Observing::default();
+        simulate_rung(
+            (target, &scenario),
+            &self.0.procedure,
+            effort,
+            seed,
+            &mut |stage, second| {
+                if stage == Stage::Measure {
+                    observing.add(second, &scenario);
+                }
+                true
+            },
+        )
+        .map_err(|error| error.to_string())?;
+        Ok(Some(observing.observation(users)))
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// The demands as measured: the default's, with one factor on processor times and one on log bytes.
+/// A factor is the median over the windows of what was measured per transaction over what
+/// `simulated`, with the default's demands, shows at the same users.
+pub fn fitted(
+    defaults: &DemandProfile,
+    measured: &[Observation],
+    simulated: &[Observation],
+) -> (DemandProfile, [Option<Range>; 2]) {
+    let ratios = |of: &dyn Fn(&Costs) -> Option<f64>| {
+        Range::of(measured.iter().filter_map(|window| {
+            let twin = simulated.iter().find(|twin| twin.users == window.users)?;
+            let base = of(&twin.costs).filter(|base| *base > 0.0)?;
+            Some(of(&window.costs)? / base)
+        }))
+    };
+    let cpu = ratios(&|costs| costs.cpu_ns);
+    // Page images depend on checkpoints and memory, which the model knows.
+    let own = |costs: &Costs| Some((costs.log_bytes? - costs.image_bytes?).max(0.0));
+    let has_images = measured.iter().any(|window| window.costs.image_bytes.is_some());
+    let log = if has_images { ratios(&own) } else { ratios(&|costs| costs.log_bytes) };
+    let factor = |range: Option<Range>| range.map_or(1.0, |range| range.value);
+    let demands = DemandProfile {
+        cpu_factor: defaults.cpu_factor * factor(cpu),
+        log_factor: defaults.log_factor * factor(log),
+        ..defaults.clone()
+    };
+    (demands, [cpu, log])
+}
+
+/// A predicted value with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The value.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// What is predicted where `simulated` was simulated, if `own` was simulated where the values
+/// `measured` were measured; `None` without any.
+pub fn predicted(simulated: f64, own: f64, measured: &[f64]) -> Option<Prediction> {
+    let seen = Range::of(measured.iter().copied()).filter(|seen| seen.low > 0.0)?;
+    if simulated <= 0.0 || own <= 0.0 {
+        return None;
+    }
+    let error = (seen.value / own).ln().abs();
+    let spread = (seen.high / seen.low).ln() / 2.0;
+    let value = simulated * seen.value / own;
+    let width = (error + spread).exp();
+    Some(Prediction { value, low: value / width, high: value * width })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fitted, predicted};
+    use crate::databases::{Costs, Observation};
+    use underlay_engine::DemandProfile;
+
+    #[test]
+    fn a_prediction_includes_the_simulated_value_and_the_spread() {
+        // Measured a quarter more than simulated: so is the prediction, and the interval reaches
+        // down to the simulated value.
+        let prediction = predicted(100.0, 80.0, &[100.0]).expect("measured");
+        assert!((prediction.value - 125.0).abs() < 1e-9, "{prediction:?}");
+        assert!((prediction.low - 100.0).abs() < 1e-9, "{prediction:?}");
+        assert!((prediction.high - 156.25).abs() < 1e-9, "{prediction:?}");
+        let wider = predicted(100.0, 80.0, &[90.0, 100.0, 110.0]).expect("measured");
+        assert!(wider.low < prediction.low && wider.high > prediction.high, "{wider:?}");
+        assert_eq!(predicted(100.0, 80.0, &[]), None);
+    }
+
+    #[test]
+    fn factors_are_medians_over_the_windows() {
+        let window = |users, cpu, log, images: Option<f64>| Observation {
+            users,
+            costs: Costs {
+                cpu_ns: Some(cpu),
+                log_bytes: Some(log),
+                image_bytes: images,
+                ..Costs::default()
+            },
+            ..Observation::default()
+        };
+        let simulated =
+            [window(4, 100.0, 3_000.0, Some(1_000.0)), window(16, 200.0, 2_000.0, Some(0.0))];
+        let measured = [
+            window(4, 150.0, 9_000.0, Some(8_000.0)),
+            window(4, 160.0, 9_000.0, Some(8_000.0)),
+            window(16, 400.0, 1_000.0, Some(0.0)),
+            window(99, 1.0, 1.0, Some(0.0)),
+        ];
+        let defaults = DemandProfile::tpcc_postgresql();
+        let (demands, [cpu, log]) = fitted(&defaults, &measured, &simulated);
+        assert!((demands.cpu_factor - 1.6).abs() < 1e-9, "{cpu:?}");
+        assert!((demands.log_factor - 0.5).abs() < 1e-9, "without images: {log:?}");
+        assert_eq!(demands.types, defaults.types);
+        let unseen = Observation::default();
+        assert_eq!(fitted(&defaults, &[unseen], &simulated).0, defaults);
+    }
+}

@@ -1,0 +1,90 @@
+//! What of a study cannot be simulated: every reason, before anything runs.
+
+use std::collections::BTreeSet;
+use underlay_study::{DatabasePlan, DatastoreKind, EngineKind, Mode, Pacing, Plan, WorkloadKind};
+
+use super::mapping::{self, Assumptions};
+
+/// Every reason why the plan cannot be simulated, each once; empty where it can.
+pub fn problems(plan: &Plan, assumed: &Assumptions) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for point in plan.plans() {
+        of_plan(point, &mut found);
+        for database in &point.databases {
+            of_database(database, &mut found);
+        }
+        for design in &plan.designs {
+            if let DatastoreKind::Path { .. } = design.kind {
+                let name = &design.name;
+                found.insert(format!("design `{name}` is real storage, which has no model"));
+            }
+        }
+    }
+    if found.is_empty() {
+        // What is wrong with values is only known where the words are.
+        let points = plan.plans();
+        for (position, design) in plan.designs.iter().enumerate() {
+            let point = points[plan.point_of(position)];
+            let users = point.procedure.most_users();
+            found
+                .extend(mapping::scenario(point, design, users, assumed).err().unwrap_or_default());
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn of_plan(plan: &Plan, found: &mut BTreeSet<String>) {
+    let has = [
+        ("scheduled faults", !plan.faults.is_empty()),
+        ("background work", !plan.background.is_empty()),
+        ("changes of the mix", !plan.weights.is_empty()),
+        ("a search for a rate", plan.procedure.search.is_some()),
+        ("a causal check", plan.procedure.causal.is_some()),
+        ("a cool-down", plan.procedure.cool_down.is_some()),
+    ];
+    let asked = has.iter().filter(|(_, is_asked)| *is_asked);
+    found
+        .extend(asked.map(|(what, _)| format!("the study has {what}, which is not simulated yet")));
+}
+
+fn of_database(database: &DatabasePlan, found: &mut BTreeSet<String>) {
+    let of = match database.name.as_str() {
+        "" => String::new(),
+        name => format!("database `{name}`: "),
+    };
+    match &database.workload.kind {
+        WorkloadKind::Tpcc(tpcc) if tpcc.mode == Mode::Procedures => {}
+        WorkloadKind::Tpcc(_) => {
+            found.insert(format!(
+                "{of}only TPC-C in procedures is simulated, not single statements"
+            ));
+        }
+        WorkloadKind::Sysbench(_) => {}
+        WorkloadKind::Block(_) => {
+            found.insert(format!(
+                "{of}a block load has no database; use `underlay simulate --study`"
+            ));
+        }
+        other => {
+            let name = other.shape().name;
+            found.insert(format!(
+                "{of}the workload {name} is not simulated yet, only tpcc and sysbench are"
+            ));
+        }
+    }
+    if database.workload.pacing == Pacing::Job {
+        found.insert(format!("{of}a job is not simulated yet, only users are"));
+    }
+    for part in &database.parts {
+        match part.engine.kind {
+            EngineKind::Postgresql if part.engine.is_switched_off("fsync") => {
+                found.insert(format!("{of}fsync is off, which is not simulated"));
+            }
+            EngineKind::Postgresql | EngineKind::Mariadb => {}
+            EngineKind::Mysql => {
+                let title = part.engine.kind.title();
+                found.insert(format!("{of}{title} is not simulated, PostgreSQL and MariaDB are"));
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One rung of a ladder in virtual time: warmed caches, a warm-up, and a window that is cut into
+//! seconds.
+//!
+//! The window ends before its time where throughput is known precisely enough. The rule looks at
+//! ten equal parts of it, after every ten seconds and not more often: looking all the time would
+//! end windows at lucky moments.
+
+use underlay_core::{Nanos, RootSeed};
+use underlay_engine::{EngineRun, EngineSpec, Scenario, ScenarioProblem, Simulation, Window};
+use underlay_study::ProcedurePlan;
+
+use super::storage::DesignTarget;
+
+/// Parts of a window whose means are compared.
+const BATCHES: usize = 10;
+/// Student's t for 95 % of the means of ten batches.
+const T_95: f64 = 2.262;
+const SECOND: Nanos = Nanos::from_secs(1);
+
+/// How much is simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Half the width of the 95 % interval of throughput, as a share of it, at which a window ends;
+    /// `None` = at its time.
+    pub precision: Option<f64>,
+    /// Warm-up and ramp-up of a rung last no longer than this.
+    pub warm_up_at_most: Nanos,
+    /// Transactions that caches are filled with at most, before a rung begins.
+    pub cached_at_most: u64,
+}
+
+impl Effort {
+    /// Windows that end within 1 %.
+    pub const PRECISE: Effort = Effort {
+        precision: Some(0.01),
+        warm_up_at_most: Nanos::from_secs(20),
+        cached_at_most: 400_000,
+    };
+
+    /// Every phase as long as the study says.
+    pub const FULL_LENGTH: Effort =
+        Effort { precision: None, warm_up_at_most: Nanos(u64::MAX), cached_at_most: 2_000_000 };
+}
+
+/// Where a rung is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not measured.
+    WarmUp,
+    /// Measured.
+    Measure,
+}
+
+/// A scenario that cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct RungError(pub Vec<ScenarioProblem>);
+
+/// What a rung came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rung {
+    /// Measured time.
+    pub measured: Nanos,
+    /// Whether that is less than planned, because throughput was known.
+    pub ended_early: bool,
+    /// Mean of the headline over all databases, in its unit.
+    pub headline: f64,
+    /// Half the width of its 95 % interval, as a share; `None` of windows below ten seconds.
+    pub precision: Option<f64>,
+}
+
+/// Simulates a rung. `each` is given every second, and ends the rung by `false`.
+///
+/// # Errors
+/// A scenario that cannot be simulated.
+pub fn simulate_rung(
+    (target, scenario): (DesignTarget, &Scenario),
+    procedure: &ProcedurePlan,
+    effort: Effort,
+    seed: RootSeed,
+    each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
+) -> Result<Rung, RungError> {
+    let mut simulation = Simulation::new(scenario, target, seed).map_err(RungError)?;
+    simulation.warm_caches(transactions_to_fill(scenario).min(effort.cached_at_most));
+    let warm_up = Nanos(procedure.warm_up.0.saturating_add(procedure.ramp_up.0));
+    let mut goes_on = true;
+    let mut pass = |length: Nanos,
+                    stage,
+                    each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
+                    counted: &mut dyn FnMut(&EngineRun) -> bool| {
+        let mut left = length;
+        while goes_on && left > Nanos::ZERO {
+            let measure = left.min(SECOND);
+            let run = simulation.run(&Window { warm_up: Nanos::ZERO, measure });
+            left = left.saturating_sub(measure);
+            goes_on = each(stage, &run);
+            if !counted(&run) {
+                return true;
+            }
+        }
+        false
+    };
+    pass(warm_up.min(effort.warm_up_at_most), Stage::WarmUp, each, &mut |_| true);
+    let (mut measured, mut seconds, mut weighted) = (Nanos::ZERO, Vec::new(), 0.0);
+    let ended_early = pass(procedure.measure, Stage::Measure, each, &mut |run| {
+        let headline: f64 = (0..run.databases.len()).map(|number| run.headline(number)).sum();
+        measured = Nanos(measured.0 + run.length().0);
+        weighted += headline * run.length().as_secs_f64();
+        if run.length() == SECOND {
+            seconds.push(headline);
+        }
+        let is_due = seconds.len().is_multiple_of(BATCHES) && measured < procedure.measure;
+        let known = |limit| precision(&seconds).is_some_and(|share| share <= limit);
+        !(is_due && effort.precision.is_some_and(known))
+    });
+    Ok(Rung {
+        measured,
+        ended_early,
+        headline: weighted / measured.as_secs_f64().max(f64::MIN_POSITIVE),
+        precision: precision(&seconds),
+    })
+}
+
+/// Transactions after which caches are about full: each touches some pages that the others do not.
+fn transactions_to_fill(scenario: &Scenario) -> u64 {
+    const NEW_PAGES: u64 = 8;
+    let pages = scenario.databases.iter().map(|database| {
+        let cache = match &database.engine {
+            EngineSpec::Postgresql(settings) => settings.shared_buffers.0 + settings.page_cache.0,
+            EngineSpec::Mariadb(settings) => settings.buffer_pool_size.0,
+        };
+        cache / u64::from(database.engine.page_bytes())
+    });
+    pages.max().unwrap_or(0) / NEW_PAGES + 20_000
+}
+
+/// Half the width of the 95 % interval of the mean, as a share of it, from the means of ten
+/// batches.
+fn precision(seconds: &[f64]) -> Option<f64> {
+    let size = seconds.len() / BATCHES;
+    if size == 0 {
+        return None;
+    }
+    let used = &seconds[seconds.len() - size * BATCHES..];
+    let means: Vec<f64> =
+        used.chunks(size).map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
+    let mean = means.iter().sum::<f64>() / BATCHES as f64;
+    let squares: f64 = means.iter().map(|it| (it - mean).powi(2)).sum();
+    let error = (squares / (BATCHES - 1) as f64 / BATCHES as f64).sqrt();
+    (mean > 0.0).then(|| T_95 * error / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::precision;
+
+    #[test]
+    fn the_interval_is_that_of_batch_means() {
+        assert_eq!(precision(&[5.0; 9]), None);
+        assert_eq!(precision(&[5.0; 20]), Some(0.0));
+        assert_eq!(precision(&[0.0; 20]), None);
+        // Standard deviation of 1 to 10 is 3.0277, that of their mean 0.9574.
+        let rising: Vec<f64> = (1..=10).map(f64::from).collect();
+        let share = precision(&rising).expect("ten seconds");
+        assert!((share - 2.262 * 0.957_427 / 5.5).abs() < 1e-6, "{share}");
+    }
+}

@@ -1,0 +1,128 @@
+//! The volumes of a design as a target: its devices, or its cluster. Hosts' storage stacks cost
+//! nothing here.
+
+use underlay_core::{Nanos, RootSeed};
+use underlay_model::target::{
+    ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished,
+};
+use underlay_model::{Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume};
+use underlay_study::{DatastoreKind, DesignPlan};
+
+/// Why a design has no volumes in virtual time.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StorageError {
+    /// Real storage.
+    #[error("design `{0}` is real storage, which has no model")]
+    Real(String),
+    /// A cluster that cannot be built, or hold the volumes.
+    #[error("design `{design}`")]
+    Cluster {
+        /// Its name.
+        design: String,
+        /// Why.
+        #[source]
+        error: ClusterTargetError,
+    },
+}
+
+/// The volumes of a design, in the order of the plan.
+pub enum DesignTarget {
+    /// On devices.
+    Devices(StoreTarget),
+    /// On a cluster.
+    Cluster(Box<ClusterTarget>),
+}
+
+impl DesignTarget {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// Real storage, and clusters that cannot hold the volumes.
+    pub fn new(design: &DesignPlan, seed: RootSeed) -> Result<DesignTarget, StorageError> {
+        match &design.kind {
+            DatastoreKind::Path { .. } => Err(StorageError::Real(design.name.clone())),
+            DatastoreKind::Emulated { devices, link, .. } => {
+                let number = |name: &Option<String>| {
+                    let is_it = |(known, _): &(String, _)| Some(known) == name.as_ref();
+                    devices.iter().position(is_it).unwrap_or(0)
+                };
+                let volumes: Vec<StoreVolume> = design
+                    .volumes
+                    .iter()
+                    .map(|volume| StoreVolume {
+                        device: number(&volume.device),
+                        capacity: volume.capacity,
+                    })
+                    .collect();
+                let devices: Vec<StoreDevice> = devices
+                    .iter()
+                    .map(|(name, profile)| StoreDevice {
+                        name: name.clone(),
+                        profile: profile.clone(),
+                    })
+                    .collect();
+                let mut store = Store::new(&devices, &volumes, seed);
+                store.set_link(*link);
+                Ok(DesignTarget::Devices(StoreTarget::new(store)))
+            }
+            DatastoreKind::Cluster(cluster) => {
+                let of = |error| StorageError::Cluster { design: design.name.clone(), error };
+                let volumes: Vec<_> = design.volumes.iter().map(|volume| volume.capacity).collect();
+                let (spec, policy) = (&cluster.spec, cluster.policy);
+                let mut target =
+                    ClusterTarget::new(spec, policy, Stack::NONE, &volumes, seed).map_err(of)?;
+                if let Some(percent) = cluster.fill_percent {
+                    target.fill(percent).map_err(of)?;
+                }
+                Ok(DesignTarget::Cluster(Box::new(target)))
+            }
+        }
+    }
+}
+
+impl DesignTarget {
+    /// Lets writes and flushes of a volume take half as long. Says whether that can be: on single
+    /// devices.
+    pub fn halve_writes(&mut self, volume: usize) -> bool {
+        let DesignTarget::Devices(target) = self else { return false };
+        let half = ServiceFactor::new(0.5).unwrap_or_default();
+        let of = |operation: &Operation| match operation {
+            Operation::Write | Operation::Flush => half,
+            Operation::Read | Operation::Discard => ServiceFactor::ONE,
+        };
+        let mut factors = vec![[ServiceFactor::ONE; 4]; volume + 1];
+        factors[volume] = Operation::ALL.each_ref().map(of);
+        target.store_mut().set_factors(Nanos::ZERO, factors);
+        true
+    }
+}
+
+impl Target for DesignTarget {
+    fn submit(&mut self, now: Nanos, volume: usize, request: &Request, slot: u32) {
+        match self {
+            DesignTarget::Devices(target) => target.submit(now, volume, request, slot),
+            DesignTarget::Cluster(target) => target.submit(now, volume, request, slot),
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Nanos> {
+        match self {
+            DesignTarget::Devices(target) => target.next_wakeup(),
+            DesignTarget::Cluster(target) => target.next_wakeup(),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos, finished: &mut Vec<TargetFinished>) {
+        match self {
+            DesignTarget::Devices(target) => target.advance(now, finished),
+            DesignTarget::Cluster(target) => target.advance(now, finished),
+        }
+    }
+
+    fn advance_to_finish(&mut self, limit: Nanos, finished: &mut Vec<TargetFinished>) -> Nanos {
+        match self {
+            DesignTarget::Devices(target) => target.advance_to_finish(limit, finished),
+            DesignTarget::Cluster(target) => target.advance_to_finish(limit, finished),
+        }
+    }
+}

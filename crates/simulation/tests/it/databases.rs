@@ -1,0 +1,121 @@
+//! Plans of databases as scenarios of the engine model, and rungs of them.
+
+use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
+use underlay_engine::{EngineSpec, Load};
+use underlay_simulation::databases::{
+    Assumptions, DesignTarget, Effort, Stage, as_simulated, problems, scenario, simulate_rung,
+};
+use underlay_study::{HostView, Plan, PlanOptions, Source, check, find_study};
+
+const ASSUMED: Assumptions = Assumptions { cores: 4, demands: None };
+
+fn planned(text: String) -> Plan {
+    let source = Source { name: "s.toml".to_string(), text };
+    let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
+    checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1
+}
+
+fn study(engine: &str, more: &str) -> String {
+    format!(
+        "name = \"s\"\nquestion = \"What?\"\n[engine]\n{engine}\n[volumes]\ndata = {{ capacity = \"2GiB\" }}\n\
+         wal = {{ capacity = \"2GiB\" }}\nbackup = {{ capacity = \"1GiB\" }}\n[[design]]\nuse = \"kingston-nvme\"\n\
+         name = \"nvme\"\n[workload.tpcc]\nwarehouses = 2\n[procedure]\nusers = [2, 4]\nwarm-up = \"1s\"\nramp-up = \"1s\"\n\
+         measure = \"40s\"\n{more}"
+    )
+}
+
+#[test]
+fn values_of_the_plan_arrive_in_the_scenario() {
+    let engine = "cpus = 2.5\nmemory-limit = \"512MiB\"\n[engine.settings]\nshared_buffers = \"64MB\"\n\
+                  checkpoint_timeout = \"90s\"\nfull_page_writes = \"off\"";
+    let plan = planned(study(engine, "[client]\nplace = \"local\"\nconnections = 3\n"));
+    assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new());
+    let made = scenario(&plan, &plan.designs[0], 4, &ASSUMED).expect("a scenario");
+    let (host, database) = (&made.hosts[0], &made.databases[0]);
+    assert_eq!(host.cores, 3);
+    assert!((host.speed * 3.0 - 2.5).abs() < 1e-9, "{}", host.speed);
+    assert_eq!(database.load, Load::Closed { users: 4, pacing: 0.0 });
+    assert_eq!((database.client.connections, database.client.host), (Some(3), Some(0)));
+    let EngineSpec::Postgresql(settings) = &database.engine else { panic!("PostgreSQL") };
+    assert_eq!(settings.shared_buffers, Bytes::from_mib(64));
+    // Three sessions of 6 MiB.
+    assert_eq!(settings.page_cache, Bytes::from_mib(512 - 64 - 18));
+    assert_eq!(settings.checkpoint_timeout, Nanos::from_secs(90));
+    assert!(!settings.full_page_writes && settings.synchronous_commit);
+    let [data, log] = [database.data, database.log];
+    assert_eq!((data.length, log.length), (Bytes::from_gib(2), Bytes::from_gib(2)));
+    assert_ne!(data.volume, log.volume);
+
+    let unlimited = planned(study("memory-limit = \"512MiB\"", ""));
+    let made = scenario(&unlimited, &unlimited.designs[0], 4, &ASSUMED).expect("a scenario");
+    assert_eq!((made.hosts[0].cores, made.hosts[0].speed), (4, 1.0), "as assumed");
+    assert_eq!(made.databases[0].client.host, Some(0), "a client on a host without limits");
+}
+
+#[test]
+fn every_reason_is_given_and_evidence_is_simulated() {
+    let plan = planned(study(
+        "memory-limit = \"512MiB\"\n[engine.settings]\nfsync = \"off\"",
+        "causal-check = \"20s\"\n",
+    ));
+    let found = problems(&plan, &ASSUMED);
+    assert_eq!(
+        found,
+        [
+            "fsync is off, which is not simulated",
+            "the study has a causal check, which is not simulated yet"
+        ]
+    );
+    let without_memory = planned(study("cpus = 1", ""));
+    let found = problems(&without_memory, &ASSUMED);
+    assert!(found.len() == 1 && found[0].contains("memory-limit"), "{found:?}");
+    let simulated = as_simulated(&plan);
+    assert_eq!(simulated.evidence, Evidence::Simulated);
+    assert!(simulated.designs.iter().all(|design| design.evidence == Evidence::Simulated));
+    assert!((0..simulated.designs.len()).all(|design| !simulated.has_null_twin(design)));
+}
+
+/// Published studies of users, which the engine model covers, can be simulated at their size.
+#[test]
+fn built_in_studies_of_users_are_not_refused() {
+    for name in ["quickstart", "kingston/k1", "kingston/k2", "kingston/k3"] {
+        let source = find_study(name).expect("built in").source();
+        let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
+        let (_, plan) = checked.unwrap_or_else(|problems| panic!("{name}: {}", problems.to_json()));
+        assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_rung_ends_when_its_throughput_is_known_or_at_its_time() {
+    let plan = planned(study("cpus = 1\nmemory-limit = \"512MiB\"", ""));
+    let design = &plan.designs[0];
+    let made = scenario(&plan, design, 2, &ASSUMED).expect("a scenario");
+    let run = |effort: Effort| {
+        let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+        let (mut warm, mut measured) = (0, 0);
+        let rung = simulate_rung(
+            (target, &made),
+            &plan.procedure,
+            effort,
+            RootSeed(1),
+            &mut |stage, _| {
+                match stage {
+                    Stage::WarmUp => warm += 1,
+                    Stage::Measure => measured += 1,
+                }
+                true
+            },
+        );
+        (rung.expect("a rung"), warm, measured)
+    };
+    let loose = Effort { precision: Some(0.5), ..Effort::PRECISE };
+    let (early, warm, measured) = run(loose);
+    assert_eq!((warm, measured, early.measured), (2, 10, Nanos::from_secs(10)));
+    assert!(early.ended_early && early.precision.is_some_and(|share| share <= 0.5), "{early:?}");
+    let (full, _, seconds) = run(Effort::FULL_LENGTH);
+    assert_eq!((seconds, full.measured, full.ended_early), (40, plan.procedure.measure, false));
+    let (again, ..) = run(Effort::FULL_LENGTH);
+    assert_eq!(full, again, "equal seeds, equal numbers");
+    assert!(full.headline > 0.0);
+}

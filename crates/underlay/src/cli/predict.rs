@@ -1,0 +1,293 @@
+//! `underlay predict`: a recorded workload on other designs, never without the model's error on the
+//! recorded one.
+
+mod text;
+
+use crate::cli::designs::datastore_of;
+use crate::cli::recorded_workload::{RecordedWorkload, demands_of};
+use crate::cli::simulation_options::cores_of;
+use crate::cli::whole_number::whole_number;
+use crate::lab::simulated::seed_of;
+use crate::stop::Stop;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use underlay_core::Nanos;
+use underlay_simulation::databases::{
+    Assumptions, Change, Effort, Observation, Prediction, SinglePlan, predicted,
+};
+use underlay_study::{DatastoreKind, DesignPlan};
+
+/// Arguments of `underlay predict`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything predicted is simulated. Its interval includes the model's error on \
+    the recorded design.\n\nExamples:\n  underlay predict record.sqlite --design \
+    kingston-sata-5200eco\n  underlay predict record.sqlite --design my-nvme.toml --json"
+)]
+pub struct Arguments {
+    /// The record of a study with one database.
+    record: PathBuf,
+    /// A design to predict: another one of the study, a built-in design or device, or a file. May
+    /// be repeated.
+    #[arg(long = "design", value_name = "DESIGN", required = true)]
+    designs: Vec<String>,
+    /// The design of the record that was measured; by default the first of the study.
+    #[arg(long, value_name = "NAME")]
+    measured: Option<String>,
+    /// What transactions cost, as `underlay profile` writes it. By default it is taken from the
+    /// record.
+    #[arg(long, value_name = "FILE")]
+    demands: Option<PathBuf>,
+    /// Cores of hosts without a CPU limit. Default: those of this host.
+    #[arg(long, value_name = "N", value_parser = whole_number)]
+    cores: Option<u64>,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A design as the user called it.
+struct Named {
+    name: String,
+    design: DesignPlan,
+}
+
+/// A design at a number of users.
+struct Row {
+    users: u32,
+    simulated: Observation,
+    headline: Option<Prediction>,
+    p95: Option<Prediction>,
+}
+
+/// A predicted design.
+struct Predicted {
+    name: String,
+    rows: Vec<Row>,
+}
+
+/// The record's own design at a number of users.
+struct OwnRow {
+    users: u32,
+    measured: Vec<Observation>,
+    simulated: Observation,
+}
+
+/// What a change does to a design at the most users, as a ratio of throughput and of p99; `None`
+/// where it has no meaning.
+struct WhatIf {
+    design: String,
+    change: Change,
+    ratios: Option<(f64, Option<f64>)>,
+}
+
+/// Everything that is said.
+struct Answer {
+    study: String,
+    own: String,
+    evidence: &'static str,
+    unit: &'static str,
+    demands: String,
+    cores: u32,
+    own_rows: Vec<OwnRow>,
+    designs: Vec<Predicted>,
+    what_ifs: Vec<WhatIf>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let answer = answer(arguments)?;
+    if arguments.json {
+        outln!("{:#}", json(&answer));
+    } else {
+        out!("{}", text::render(&answer));
+    }
+    Ok(())
+}
+
+fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
+    let cores = cores_of(arguments.cores)?;
+    let workload = RecordedWorkload::read(&arguments.record, arguments.measured.as_deref(), cores)?;
+    let plan = &workload.plan;
+    let own = &plan.designs[workload.design];
+    // All of them, before the first is simulated.
+    let designs = arguments
+        .designs
+        .iter()
+        .map(|name| design_named(name, own, &plan.designs))
+        .collect::<Result<Vec<_>, Stop>>()?;
+    let (rungs, effort) = (workload.rungs(), Effort::PRECISE);
+    let (demands, source) = match &arguments.demands {
+        Some(path) => (demands_of(path, plan)?, path.display().to_string()),
+        None => {
+            let (demands, _) = workload.profile(&rungs, cores, effort)?;
+            let (cpu, log) = (demands.cpu_factor, demands.log_factor);
+            let source = format!(
+                "the record: {cpu:.2} times the default's processor time, {log:.2} times its log"
+            );
+            (demands, source)
+        }
+    };
+    let assumed = Assumptions { cores, demands: Some(demands) };
+    let simulated = workload.own_simulated(&rungs, &assumed, effort)?;
+    let own_rows: Vec<OwnRow> = simulated
+        .into_iter()
+        .map(|simulated| {
+            let at = |window: &&Observation| window.users == simulated.users;
+            let measured = workload.measured.iter().filter(at).cloned().collect();
+            OwnRow { users: simulated.users, measured, simulated }
+        })
+        .collect();
+    let single = SinglePlan::new(plan).map_err(|error| Stop::bad_input(error.to_string()))?;
+    let seed = seed_of(plan, 0);
+    let simulate = |design: &DesignPlan, change, users| {
+        let one = single.simulate((design, change), users, &assumed, effort, seed);
+        one.map_err(Stop::bad_input)
+    };
+    let mut all = Vec::new();
+    for Named { name, design } in &designs {
+        let mut rows = Vec::new();
+        for row in &own_rows {
+            errln!("simulating: {name}, {} users", row.users);
+            let Some(simulated) = simulate(design, Change::None, row.users)? else { continue };
+            rows.push(row_of(row, simulated));
+        }
+        all.push(Predicted { name: name.clone(), rows });
+    }
+    let mut what_ifs = Vec::new();
+    let most = own_rows.last().map_or(1, |row| row.users);
+    let bases = own_rows.last().map(|row| (&own.name, own, &row.simulated)).into_iter();
+    let others = designs.iter().zip(&all);
+    let bases =
+        bases.chain(others.filter_map(|(named, it)| {
+            Some((&named.name, &named.design, &it.rows.last()?.simulated))
+        }));
+    for (name, design, base) in bases {
+        errln!("simulating: what if, {name}");
+        for change in Change::ALL {
+            let changed = simulate(design, change, most)?;
+            let ratios = changed.map(|it| {
+                let p99 = it.p99.zip(base.p99).map(|(a, b)| a.0 as f64 / b.0.max(1) as f64);
+                (it.headline / base.headline.max(f64::MIN_POSITIVE), p99)
+            });
+            what_ifs.push(WhatIf { design: name.clone(), change, ratios });
+        }
+    }
+    Ok(Answer {
+        study: plan.name.clone(),
+        own: own.name.clone(),
+        evidence: workload.evidence.as_str(),
+        unit: plan.workload.kind.shape().headline.unit,
+        demands: source,
+        cores,
+        own_rows,
+        designs: all,
+        what_ifs,
+    })
+}
+
+fn row_of(own: &OwnRow, simulated: Observation) -> Row {
+    let headlines: Vec<f64> = own.measured.iter().map(|it| it.headline).collect();
+    let p95 = |it: &Observation| it.p95.map(|time| time.0 as f64);
+    let p95s: Vec<f64> = own.measured.iter().filter_map(p95).collect();
+    Row {
+        users: own.users,
+        headline: predicted(simulated.headline, own.simulated.headline, &headlines),
+        p95: p95(&simulated)
+            .zip(p95(&own.simulated))
+            .and_then(|(simulated, own)| predicted(simulated, own, &p95s)),
+        simulated,
+    }
+}
+
+/// Another design of the study, or the record's design with its volumes elsewhere.
+fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Result<Named, Stop> {
+    let named = |design| Named { name: name.to_string(), design };
+    if let Some(design) = known.iter().find(|design| design.name == name) {
+        return Ok(named(design.clone()));
+    }
+    let kind = datastore_of(name)?;
+    if let DatastoreKind::Path { .. } = kind {
+        return Err(Stop::bad_input(format!(
+            "design `{name}` is real storage, which has no model"
+        )));
+    }
+    // Under its own name, by which the plan knows server and client of a design.
+    let mut design = DesignPlan { title: name.to_string(), kind, ..own.clone() };
+    let devices: Vec<&String> = match &design.kind {
+        DatastoreKind::Emulated { devices, .. } => devices.iter().map(|(name, _)| name).collect(),
+        DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),
+    };
+    for volume in &mut design.volumes {
+        // A device called as a volume is for it; the first has the rest.
+        let own = devices.iter().find(|device| ***device == volume.name);
+        volume.device = own.or(devices.first()).map(|device| (*device).clone());
+    }
+    Ok(named(design))
+}
+
+/// Median, least and greatest of what was measured.
+fn range(row: &OwnRow, of: impl Fn(&Observation) -> Option<f64>) -> Option<[f64; 3]> {
+    let range = underlay_simulation::databases::Range::of(row.measured.iter().filter_map(of))?;
+    Some([range.value, range.low, range.high])
+}
+
+fn p95_ns(observation: &Observation) -> Option<f64> {
+    observation.p95.map(|Nanos(ns)| ns as f64)
+}
+
+fn json(answer: &Answer) -> Value {
+    let prediction = |it: &Option<Prediction>| {
+        it.map(|it| json!({ "value": it.value, "low": it.low, "high": it.high }))
+    };
+    let three = |it: Option<[f64; 3]>| {
+        it.map(|[value, low, high]| json!({ "value": value, "low": low, "high": high }))
+    };
+    let own = |row: &OwnRow| {
+        let headline = range(row, |it| Some(it.headline));
+        json!({
+            "users": row.users,
+            "measured": three(headline),
+            "simulated": row.simulated.headline,
+            "error": headline.map(|[value, ..]| row.simulated.headline / value - 1.0),
+            "p95_ns": three(range(row, p95_ns)),
+            "simulated_p95_ns": row.simulated.p95.map(|time| time.0),
+        })
+    };
+    let row = |row: &Row| {
+        json!({
+            "users": row.users,
+            "predicted": prediction(&row.headline),
+            "simulated": row.simulated.headline,
+            "p95_ns": prediction(&row.p95),
+            "simulated_p95_ns": row.simulated.p95.map(|time| time.0),
+            "most_time": row.simulated.most_time,
+        })
+    };
+    let what_if = |it: &WhatIf| {
+        json!({
+            "design": it.design,
+            "change": it.change.as_str(),
+            "throughput_ratio": it.ratios.map(|(ratio, _)| ratio),
+            "p99_ratio": it.ratios.and_then(|(_, ratio)| ratio),
+        })
+    };
+    json!({
+        "evidence": "simulated",
+        "study": answer.study,
+        "unit": answer.unit,
+        "demands": answer.demands,
+        "cores": answer.cores,
+        "own": {
+            "design": answer.own,
+            "evidence": answer.evidence,
+            "rungs": answer.own_rows.iter().map(own).collect::<Vec<_>>(),
+        },
+        "designs": answer.designs.iter().map(|it| json!({
+            "design": it.name,
+            "rungs": it.rows.iter().map(row).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "what_if": answer.what_ifs.iter().map(what_if).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,91 @@
+//! A prediction as text: what was measured beside its simulation, what is predicted, and what would
+//! change it.
+
+use super::{Answer, OwnRow, Row, p95_ns, range};
+use std::fmt::Write;
+use underlay_simulation::databases::Prediction;
+
+pub fn render(answer: &Answer) -> String {
+    let Answer { study, own, evidence, unit, demands, cores, .. } = answer;
+    let mut text = format!(
+        "{study}: the recorded workload in virtual time (simulated)\n\
+         Demands from {demands}. Hosts without a CPU limit: {cores} cores.\n\n\
+         {own} ({evidence}), and what the model makes of it:\n\
+         {:>7} {:>11} {:>23} {:>11} {:>7} {:>10} {:>10} {:>7}\n",
+        "users", unit, "lowest to highest", "simulated", "error", "p95 ms", "simulated", "error"
+    );
+    answer.own_rows.iter().for_each(|row| own_row(&mut text, row));
+    for design in &answer.designs {
+        let _ = write!(
+            text,
+            "\n{}, predicted:\n{:>7} {:>11} {:>23} {:>8} {:>10} {:>19}  {}\n",
+            design.name, "users", unit, "interval", "ratio", "p95 ms", "interval", "most time"
+        );
+        for (row, own) in design.rows.iter().zip(&answer.own_rows) {
+            predicted_row(&mut text, row, own);
+        }
+    }
+    if !answer.designs.is_empty() {
+        text.push_str(
+            "\nA prediction is the simulated value, times measured over simulated of the recorded\n\
+             design. Its interval reaches to the simulated value, as far to the other side, and\n\
+             includes the spread of what was measured.\n",
+        );
+    }
+    text.push_str("\nWhat if, at the most users (simulated):\n");
+    let width = answer.what_ifs.iter().map(|it| it.design.chars().count()).max().unwrap_or(0);
+    for it in &answer.what_ifs {
+        let Some((throughput, p99)) = it.ratios else { continue };
+        let p99 = p99.map_or(String::new(), |ratio| format!(", p99 {ratio:.2}x"));
+        let (design, change) = (&it.design, it.change.as_str());
+        let _ =
+            writeln!(text, "  {design:<width$}  {change:<20} {throughput:>5.2}x the {unit}{p99}");
+    }
+    text
+}
+
+fn ms(ns: f64) -> String {
+    format!("{:.2}", ns / 1e6)
+}
+
+/// The first over the second, less one, in percent.
+fn error(value: f64, of: f64) -> String {
+    format!("{:+.0} %", (value / of - 1.0) * 100.0)
+}
+
+fn own_row(text: &mut String, row: &OwnRow) {
+    let Some([value, low, high]) = range(row, |it| Some(it.headline)) else { return };
+    let simulated = row.simulated.headline;
+    let (p95, p95_simulated) = (range(row, p95_ns).map(|it| it[0]), p95_ns(&row.simulated));
+    let shown = |ns: Option<f64>| ns.map_or("-".to_string(), ms);
+    let p95_error = p95.zip(p95_simulated).map_or("-".to_string(), |(a, b)| error(b, a));
+    let _ = writeln!(
+        text,
+        "{:>7} {value:>11.0} {:>23} {simulated:>11.0} {:>7} {:>10} {:>10} {p95_error:>7}",
+        row.users,
+        format!("{low:.0} to {high:.0}"),
+        error(simulated, value),
+        shown(p95),
+        shown(p95_simulated)
+    );
+}
+
+fn predicted_row(text: &mut String, row: &Row, own: &OwnRow) {
+    let interval = |it: Prediction, show: &dyn Fn(f64) -> String| {
+        format!("{} to {}", show(it.low), show(it.high))
+    };
+    let Some(headline) = row.headline else { return };
+    let measured = range(own, |it| Some(it.headline)).map_or(f64::NAN, |it| it[0]);
+    let p95 = row.p95;
+    let _ = writeln!(
+        text,
+        "{:>7} {:>11.0} {:>23} {:>7.2}x {:>10} {:>19}  {}",
+        row.users,
+        headline.value,
+        interval(headline, &|value| format!("{value:.0}")),
+        headline.value / measured,
+        p95.map_or("-".to_string(), |it| ms(it.value)),
+        p95.map_or("-".to_string(), |it| interval(it, &ms)),
+        row.simulated.most_time
+    );
+}

@@ -1,0 +1,194 @@
+//! The workload of a record, to be simulated again: shared by `profile` and `predict`.
+
+use crate::cli::answer;
+use crate::cli::designs::told;
+use crate::lab::simulated::observed::observations;
+use crate::lab::simulated::{require, seed_of};
+use crate::stop::{Stop, chain};
+use std::path::{Path, PathBuf};
+use underlay_core::Evidence;
+use underlay_engine::DemandProfile;
+use underlay_record::Record;
+use underlay_simulation::databases::{
+    Assumptions, Change, DemandFile, Effort, Observation, Observed, Range, SinglePlan,
+    default_demands, fitted,
+};
+use underlay_study::{HostView, Plan, check, recorded_study};
+
+/// A record with one design's windows.
+pub struct RecordedWorkload {
+    record: PathBuf,
+    /// The plan, as it would be on any host.
+    pub plan: Plan,
+    /// The position of the design in the plan.
+    pub design: usize,
+    /// What its runs are.
+    pub evidence: Evidence,
+    /// Its measured windows.
+    pub measured: Vec<Observation>,
+}
+
+impl RecordedWorkload {
+    /// Reads it; without a name the first design of the study.
+    ///
+    /// # Errors
+    /// Records that cannot be read, or whose workload cannot be simulated.
+    pub fn read(path: &Path, design: Option<&str>, cores: u32) -> Result<RecordedWorkload, Stop> {
+        let record = answer::open(path)?;
+        let plan = plan_of(&record, path)?;
+        let position = match design {
+            None => 0,
+            Some(name) => plan.designs.iter().position(|it| it.name == name).ok_or_else(|| {
+                let known: Vec<&str> = plan.designs.iter().map(|it| &*it.name).collect();
+                Stop::bad_input(format!("the record has no design `{name}`"))
+                    .with_hint(format!("its designs: {}", known.join(", ")))
+            })?,
+        };
+        let shown = path.display();
+        SinglePlan::new(&plan)
+            .map_err(|error| Stop::bad_input(format!("`{shown}` cannot be predicted: {error}")))?;
+        require(&plan, &Assumptions { cores, demands: None })?;
+        let (kind, shape) = (plan.engine.kind, plan.workload.kind.shape());
+        let number = u32::try_from(position).unwrap_or(u32::MAX);
+        let measured = observations(&record, number, kind, shape)
+            .map_err(|error| answer::unreadable(&error, path))?;
+        if measured.is_empty() {
+            let name = &plan.designs[position].name;
+            return Err(Stop::bad_input(format!(
+                "`{shown}` has no finished run of the design `{name}` with a measured window"
+            )));
+        }
+        let designs = record.designs().map_err(|error| answer::unreadable(&error, path))?;
+        let evidence = designs.get(position).map_or(plan.evidence, |design| design.evidence);
+        Ok(RecordedWorkload {
+            record: path.to_path_buf(),
+            plan,
+            design: position,
+            evidence,
+            measured,
+        })
+    }
+
+    /// Numbers of users that were measured, ascending.
+    pub fn rungs(&self) -> Vec<u32> {
+        let mut users: Vec<u32> = self.measured.iter().map(|window| window.users).collect();
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+
+    /// The design in itself, simulated at each of `rungs`.
+    ///
+    /// # Errors
+    /// What cannot be simulated.
+    pub fn own_simulated(
+        &self,
+        rungs: &[u32],
+        assumed: &Assumptions,
+        effort: Effort,
+    ) -> Result<Vec<Observation>, Stop> {
+        let single =
+            SinglePlan::new(&self.plan).map_err(|error| Stop::bad_input(error.to_string()))?;
+        let design = &self.plan.designs[self.design];
+        let mut simulated = Vec::new();
+        for users in rungs {
+            errln!("simulating: {}, {users} users", design.title);
+            let seed = seed_of(&self.plan, 0);
+            let one = single.simulate((design, Change::None), *users, assumed, effort, seed);
+            simulated.extend(one.map_err(Stop::bad_input)?);
+        }
+        Ok(simulated)
+    }
+
+    /// The demands of its windows at these numbers of users, and the file of them.
+    ///
+    /// # Errors
+    /// What cannot be simulated.
+    pub fn profile(
+        &self,
+        rungs: &[u32],
+        cores: u32,
+        effort: Effort,
+    ) -> Result<(DemandProfile, DemandFile), Stop> {
+        let (engine, workload) = (self.plan.engine.kind, &self.plan.workload.kind);
+        let defaults = default_demands(engine, workload)
+            .ok_or_else(|| Stop::bad_input("no demands are known of this engine and workload"))?;
+        let assumed = Assumptions { cores, demands: None };
+        let simulated = self.own_simulated(rungs, &assumed, effort)?;
+        let (demands, [cpu, log]) = fitted(&defaults, &self.measured, &simulated);
+        let design = &self.plan.designs[self.design];
+        let used = || self.measured.iter().filter(|window| rungs.contains(&window.users));
+        let windows = used().count();
+        let source = format!(
+            "{}: design {}, {}, {windows} windows at {} users",
+            self.record.display(),
+            design.name,
+            self.evidence.as_str(),
+            rungs.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        );
+        let factor = |name, range, of: &str| Observed {
+            name,
+            range,
+            source: format!(
+                "{of} per transaction in {windows} windows, over the same simulated with the \
+                 default demands"
+            ),
+        };
+        let seen = |name, of: &dyn Fn(&Observation) -> Option<f64>, source: &str| Observed {
+            name,
+            range: Range::of(used().filter_map(of)),
+            source: source.to_string(),
+        };
+        let rest = vec![
+            seen(
+                "cpu-us-per-transaction",
+                &|it| Some(it.costs.cpu_ns? / 1e3),
+                "CPU time of the server's processes",
+            ),
+            seen("log-bytes-per-transaction", &|it| it.costs.log_bytes, "the server's log"),
+            seen(
+                "full-page-share",
+                &|it| Some((it.costs.image_bytes? / it.costs.log_bytes?).min(1.0)),
+                "page images in the log at 8 KiB each; holes in them make it an upper bound",
+            ),
+            seen("pages-missed-per-transaction", &|it| it.costs.pages_missed, "the server's cache"),
+            seen(
+                "pages-written-per-transaction",
+                &|it| it.costs.pages_written,
+                "the server's writers",
+            ),
+        ];
+        let (engine, workload) =
+            (self.plan.engine.kind.as_str(), self.plan.workload.kind.shape().name);
+        let factors = [
+            factor("cpu-factor", cpu, "CPU time"),
+            factor("log-factor", log, "log bytes without page images"),
+        ];
+        Ok((demands, DemandFile::new((engine, workload), source, &defaults, factors, rest)))
+    }
+}
+
+fn plan_of(record: &Record, path: &Path) -> Result<Plan, Stop> {
+    let (source, mut options) = recorded_study(&record.manifest().plan).map_err(|error| {
+        Stop::bad_input(format!("`{}` cannot be planned again: {}", path.display(), chain(&error)))
+    })?;
+    options.out = None;
+    check(&source, &options, &HostView::unlimited())
+        .map(|(_, plan)| plan)
+        .map_err(|problems| told(&problems))
+}
+
+/// Reads a demand profile.
+///
+/// # Errors
+/// Files that are none, or for something else.
+pub fn demands_of(path: &Path, plan: &Plan) -> Result<DemandProfile, Stop> {
+    let shown = path.display();
+    let text = underlay_host::read_small_text(path)
+        .map_err(|error| Stop::bad_input(format!("could not read `{shown}`: {error}")))?;
+    let (engine, workload) = (plan.engine.kind.as_str(), plan.workload.kind.shape().name);
+    DemandFile::parse(&text).and_then(|file| file.demands(engine, workload)).map_err(|error| {
+        Stop::bad_input(format!("`{shown}`: {error}"))
+            .with_hint("`underlay profile RECORD` writes one")
+    })
+}

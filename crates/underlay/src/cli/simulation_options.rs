@@ -1,0 +1,56 @@
+//! What a simulation of databases depends on, beside the study: options of `run --simulate`, and
+//! what they share with others.
+
+use crate::cli::recorded_workload::demands_of;
+use crate::cli::whole_number::whole_number;
+use crate::lab::simulated::How;
+use crate::stop::Stop;
+use clap::Args;
+use std::path::PathBuf;
+use underlay_simulation::databases::{Assumptions, Effort};
+use underlay_study::Plan;
+
+/// The options.
+#[derive(Clone, Debug, Args)]
+pub struct SimulationOptions {
+    /// Of a simulation: cores of hosts without a CPU limit. Default: those of this host.
+    #[arg(long, value_name = "N", value_parser = whole_number, requires = "simulate")]
+    cores: Option<u64>,
+    /// Of a simulation: what transactions cost, as `underlay profile` writes it.
+    #[arg(long, value_name = "FILE", requires = "simulate")]
+    demands: Option<PathBuf>,
+    /// Of a simulation: every phase as long as the study says. Otherwise a window ends when its
+    /// throughput is known within 1 %, and a warm-up after 20 s.
+    #[arg(long, requires = "simulate")]
+    full_length: bool,
+}
+
+impl SimulationOptions {
+    /// How a plan is to be simulated.
+    ///
+    /// # Errors
+    /// Values out of range, and demand profiles of no use.
+    pub fn how(&self, plan: &Plan) -> Result<How, Stop> {
+        let cores = cores_of(self.cores)?;
+        let (demands, demands_source) = match &self.demands {
+            None => (None, "the defaults of engine and workload".to_string()),
+            Some(path) => (Some(demands_of(path, plan)?), path.display().to_string()),
+        };
+        Ok(How {
+            assumed: Assumptions { cores, demands },
+            demands_source,
+            effort: if self.full_length { Effort::FULL_LENGTH } else { Effort::PRECISE },
+        })
+    }
+}
+
+/// The cores of a host without a CPU limit, as asked, or those of this host.
+///
+/// # Errors
+/// Numbers out of range.
+pub fn cores_of(asked: Option<u64>) -> Result<u32, Stop> {
+    let here = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let cores = u32::try_from(asked.unwrap_or_else(here));
+    let cores = cores.ok().filter(|cores| (1..=4_096).contains(cores));
+    cores.ok_or_else(|| Stop::bad_input("--cores must lie in 1 to 4096"))
+}

@@ -1,0 +1,331 @@
+//! Carrying out a plan in virtual time: the same schedule, phases and kind of record as on a host,
+//! of *simulated* evidence.
+//!
+//! Needs no server, no rights and no real storage, and touches nothing but the record. Repeats are
+//! seeds: the designs of one repeat have the same transactions. What cannot be simulated is refused
+//! before there is a record.
+
+pub mod observed;
+mod recording;
+
+use serde_json::{Value, json};
+use std::path::Path;
+use underlay_core::{Dilation, Nanos, RootSeed};
+use underlay_database::Engine;
+use underlay_record::conventions::{document, finding};
+use underlay_record::{
+    ExecutionStatus, Finding, NewPhase, NewRun, PhaseId, PhaseKind, PhaseStatus, RunEnd, RunId,
+    RunStatus, Severity,
+};
+use underlay_simulation::databases::{
+    Assumptions, DesignTarget, Effort, Rung, Stage, as_simulated, problems, scenario, simulate_rung,
+};
+use underlay_study::{DesignPlan, EngineKind, Plan, RunPlan};
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::interrupt;
+use crate::lab::recording::SharedRecorder;
+use crate::lab::run::{RunResult, wall_clock_ns};
+use crate::lab::workload::subject_of;
+use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
+use crate::stop::{Stop, chain};
+use recording::Recording;
+
+/// What an execution in virtual time depends on, beside the plan.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// What the study leaves open.
+    pub assumed: Assumptions,
+    /// Where the demands come from, for the record.
+    pub demands_source: String,
+    /// How much is simulated.
+    pub effort: Effort,
+}
+
+/// Refuses a plan that cannot be simulated, with every reason.
+///
+/// # Errors
+/// Bad input.
+pub fn require(plan: &Plan, assumed: &Assumptions) -> Result<(), Stop> {
+    let problems = problems(plan, assumed);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: String = problems.iter().map(|problem| format!("\n  - {problem}")).collect();
+    Err(Stop::bad_input(format!("`{}` cannot be simulated:{list}", plan.name))
+        .with_hint("run it without --simulate, or change the study"))
+}
+
+/// Carries out a plan in virtual time.
+///
+/// # Errors
+/// What kept it from beginning; it has no record then.
+pub fn execute(
+    plan: &Plan,
+    how: &How,
+    place: &Place,
+    observer: &mut dyn Observer,
+) -> Result<Executed, Stop> {
+    require(plan, &how.assumed)?;
+    interrupt::install();
+    let plan = &as_simulated(plan);
+    let mut about = Vec::new();
+    for database in plan.plans().iter().flat_map(|point| &point.databases) {
+        let engine = match database.engine.kind {
+            EngineKind::Postgresql => Engine::Postgresql,
+            EngineKind::Mariadb | EngineKind::Mysql => Engine::Mariadb,
+        };
+        about.extend(subject_of(&database.workload)?.map(|it| (it.identity(engine), None)));
+    }
+    let (path, mut recorder) = open_record(plan, place, &about)?;
+    let done = finished_runs(plan, &recorder)?;
+    let described = describe(how, |found| recorder.finding(&found));
+    described
+        .map_err(|error| Stop::host(format!("could not write the record: {}", chain(&error))))?;
+    let recorder = SharedRecorder::new(recorder);
+    observer.notice(&Event::Began {
+        record: &path,
+        runs_done: 0,
+        runs: done.len(),
+        expected: Nanos::ZERO,
+        dilation: Dilation::NONE,
+        is_job: false,
+        is_block_load: false,
+    });
+    let points = plan.plans();
+    let outcome =
+        carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
+            let point = points[plan.point_of(run.design)];
+            let active = Active { plan: point, how, recorder: &recorder };
+            active.carry_out((order, plan.schedule.len()), run, observer)
+        });
+    let status = match &outcome {
+        Ok(_) => ExecutionStatus::Finished,
+        Err(Abort::Interrupted) => ExecutionStatus::Cancelled,
+        Err(Abort::Failed(_)) => ExecutionStatus::Failed,
+    };
+    let closed = recorder.finish(status);
+    observer.notice(&Event::Ended);
+    closed.map_err(|error| {
+        Stop::run_failed(format!("could not close the record: {}", chain(&error)))
+    })?;
+    Ok(Executed { outcome: conclude(outcome, &path), record: path })
+}
+
+fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(Abort::Interrupted) => {
+            let path = path.display();
+            Err(Stop::interrupted(format!("stopped; what was simulated so far is in {path}")))
+        }
+        Err(Abort::Failed(reason)) => Err(Stop::run_failed(reason)),
+    }
+}
+
+/// What the numbers rest on, as findings of the execution.
+fn describe<E>(how: &How, mut find: impl FnMut(Finding) -> Result<(), E>) -> Result<(), E> {
+    let Effort { precision, .. } = how.effort;
+    let windows = match precision {
+        Some(share) => format!(
+            "A window ends when the 95 % interval of its throughput is within {:.0} % of it.",
+            share * 100.0
+        ),
+        None => "Windows last as long as the study says.".to_string(),
+    };
+    let text = format!(
+        "Simulated in virtual time by models of engine and storage. Processors without a limit: \
+         {} cores. Demands: {}. {windows} \
+         Storage stacks of hosts cost no time.",
+        how.assumed.cores, how.demands_source
+    );
+    find(Finding {
+        run: None,
+        severity: Severity::Information,
+        code: finding::SIMULATED.to_string(),
+        text,
+        data: json!({
+            "cores": how.assumed.cores,
+            "demands": how.demands_source,
+            "precision": precision,
+        }),
+    })
+}
+
+/// The seed of a repeat: the same transactions for all designs, others in each repeat.
+pub fn seed_of(plan: &Plan, repeat: u32) -> RootSeed {
+    plan.seed.child("simulated-repeat", u64::from(repeat))
+}
+
+/// A run of one point of the axes.
+struct Active<'a> {
+    plan: &'a Plan,
+    how: &'a How,
+    recorder: &'a SharedRecorder,
+}
+
+impl Active<'_> {
+    fn carry_out(
+        &self,
+        (order, runs): (usize, usize),
+        scheduled: RunPlan,
+        observer: &mut dyn Observer,
+    ) -> Result<RunResult, Abort> {
+        let design = &self.plan.designs[scheduled.design];
+        let run = self
+            .recorder
+            .lock()
+            .begin_run(&NewRun {
+                design: u32::try_from(scheduled.design).unwrap_or(u32::MAX),
+                repeat: scheduled.repeat + 1,
+                order: u32::try_from(order).unwrap_or(u32::MAX),
+                at: Nanos::ZERO,
+                origin_wall_ns: wall_clock_ns(),
+            })
+            .during("write the record")?;
+        observer.notice(&Event::RunBegan {
+            position: order + 1,
+            runs,
+            design: &design.title,
+            repeat: scheduled.repeat + 1,
+        });
+        let mut rungs = Vec::new();
+        let (climbed, at) = self.climb(design, scheduled, run, &mut rungs, observer);
+        let (status, reason) = match climbed {
+            Ok(()) => (RunStatus::Finished, None),
+            Err(Abort::Interrupted) => {
+                (RunStatus::Interrupted, Some("stopped by the user".to_string()))
+            }
+            Err(Abort::Failed(reason)) => (RunStatus::Failed, Some(reason)),
+        };
+        let end = RunEnd { at, status, reason: reason.clone() };
+        self.recorder.lock().end_run(run, &end).during("write the record")?;
+        let unit = self.plan.workload.kind.shape().headline.unit;
+        observer.notice(&Event::RunEnded {
+            status,
+            unit,
+            rungs: &rungs,
+            reason: reason.as_deref(),
+        });
+        Ok(RunResult { status, reason, verified: None })
+    }
+
+    /// The ladder; also when it ended, on the run's clock.
+    fn climb(
+        &self,
+        design: &DesignPlan,
+        scheduled: RunPlan,
+        run: RunId,
+        rungs: &mut Vec<(u32, f64)>,
+        observer: &mut dyn Observer,
+    ) -> (Result<(), Abort>, Nanos) {
+        let mut recording = Recording::new(self.recorder, run, self.plan, design);
+        let mut said = Vec::new();
+        let result = recording.begin().and_then(|()| {
+            for users in &self.plan.procedure.users {
+                let seed = seed_of(self.plan, scheduled.repeat);
+                let rung = self.rung((design, *users), seed, &mut recording, observer)?;
+                rungs.push((*users, rung.headline));
+                said.push(json!({
+                    "users": users,
+                    "measured_ns": rung.measured.0,
+                    "planned_ns": self.plan.procedure.measure.0,
+                    "ended_early": rung.ended_early,
+                    "precision": rung.precision,
+                }));
+            }
+            let said = json!({ "rungs": said });
+            let mut recorder = self.recorder.lock();
+            recorder
+                .write_document(Some(run), document::SIMULATION, &said)
+                .during("write the record")
+        });
+        (result, recording.now())
+    }
+
+    fn rung(
+        &self,
+        (design, users): (&DesignPlan, u32),
+        seed: RootSeed,
+        recording: &mut Recording<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Rung, Abort> {
+        let assumed = &self.how.assumed;
+        let scenario = scenario(self.plan, design, users, assumed)
+            .map_err(|problems| Abort::Failed(problems.join("; ")))?;
+        recording.begin_rung(&scenario);
+        let mut phases =
+            RungPhases { recorder: self.recorder, run: recording.run(), users, open: None };
+        let procedure = &self.plan.procedure;
+        let mut failed = None;
+        let mut each = |stage, second: &_| {
+            let written = phases
+                .enter(stage, recording.now(), procedure.measure, observer)
+                .and_then(|()| recording.second(second, users, observer));
+            failed = match written {
+                Ok(()) if interrupt::requested() => Some(Abort::Interrupted),
+                Ok(()) => None,
+                Err(abort) => Some(abort),
+            };
+            failed.is_none()
+        };
+        let target = DesignTarget::new(design, seed.child("storage", 0))
+            .map_err(|error| Abort::Failed(chain(&error)))?;
+        let (effort, rung) = (self.how.effort, (target, &scenario));
+        let rung = simulate_rung(rung, procedure, effort, seed, &mut each)
+            .map_err(|error| Abort::Failed(chain(&error)))?;
+        let status = match &failed {
+            None => PhaseStatus::Finished,
+            Some(Abort::Interrupted) => PhaseStatus::Interrupted,
+            Some(Abort::Failed(_)) => PhaseStatus::Failed,
+        };
+        phases.end(recording.now(), status)?;
+        failed.map_or(Ok(rung), Err)
+    }
+}
+
+/// The phases of a rung.
+struct RungPhases<'a> {
+    recorder: &'a SharedRecorder,
+    run: RunId,
+    users: u32,
+    open: Option<(Stage, PhaseId)>,
+}
+
+impl RungPhases<'_> {
+    fn enter(
+        &mut self,
+        stage: Stage,
+        at: Nanos,
+        expected: Nanos,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        if self.open.is_some_and(|(open, _)| open == stage) {
+            return Ok(());
+        }
+        self.end(at, PhaseStatus::Finished)?;
+        let kind = match stage {
+            Stage::WarmUp => PhaseKind::RampUp,
+            Stage::Measure => PhaseKind::Measure,
+        };
+        let users = Some(self.users);
+        let expected = (stage == Stage::Measure).then_some(expected);
+        observer.notice(&Event::PhaseBegan { kind, users, expected });
+        let label = format!("{kind}, {} users", self.users);
+        let new = NewPhase { run: Some(self.run), kind, label, users, at };
+        let phase = self.recorder.lock().begin_phase(&new).during("write the record")?;
+        self.open = Some((stage, phase));
+        Ok(())
+    }
+
+    fn end(&mut self, at: Nanos, status: PhaseStatus) -> Result<(), Abort> {
+        let Some((_, phase)) = self.open.take() else { return Ok(()) };
+        self.recorder.lock().end_phase(phase, at, status).during("write the record")
+    }
+}
+
+/// What records say of a database that nobody installed.
+fn engine_document(kind: EngineKind) -> Value {
+    json!({ "engine": kind.as_str(), "version": "modelled" })
+}

@@ -1,0 +1,396 @@
+//! A simulated run in its record: every second of the users, of the sessions' time, of processors
+//! and volumes.
+//!
+//! Names and units are those of the samplers of a real run, so that reports need not know the
+//! difference; what a model does not know is absent. The rungs of a run follow each other on its
+//! clock.
+
+use serde_json::json;
+use std::collections::BTreeMap;
+use underlay_core::series::{Layer, SeriesSpec};
+use underlay_core::{Histogram, Nanos};
+use underlay_engine::result::{Place, TypeResult};
+use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario};
+use underlay_record::conventions::{document, source};
+use underlay_record::{
+    Interval, RunId, Source, SourceStatus, TransactionTick, WaitCount, WaitKey, WaitWindow,
+};
+use underlay_study::{DesignPlan, EngineKind, Plan};
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::recording::SharedRecorder;
+
+/// Session samples per second of virtual time: the mean number of sessions in each state is known,
+/// and is written as so many samples would show it.
+const SAMPLES: u32 = 1_000;
+/// Bytes of a sector in the kernel's statistics.
+const SECTOR_BYTES: f64 = 512.0;
+const NS_PER_MS: f64 = 1e6;
+
+const HOST: u32 = 0;
+const PROCESS: u32 = 1;
+const ENGINE: u32 = 2;
+const BLOCK: u32 = 3;
+
+/// Counters as samplers read them: cumulative, in the order of their names.
+#[derive(Default)]
+struct Counters(BTreeMap<String, (f64, &'static str)>);
+
+impl Counters {
+    fn add(&mut self, name: impl Into<String>, unit: &'static str, by: f64) {
+        self.0.entry(name.into()).or_insert((0.0, unit)).0 += by;
+    }
+
+    fn series(&self) -> Vec<SeriesSpec> {
+        let named = self.0.iter();
+        named.map(|(name, (_, unit))| SeriesSpec::counter(name.clone(), *unit)).collect()
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.0.values().map(|(value, _)| *value).collect()
+    }
+}
+
+/// A run that is being written.
+pub struct Recording<'a> {
+    recorder: &'a SharedRecorder,
+    run: RunId,
+    plan: &'a Plan,
+    design: &'a DesignPlan,
+    /// Where the rung in hand began.
+    origin: Nanos,
+    now: Nanos,
+    scenario: Option<Scenario>,
+    host: Counters,
+    process: Counters,
+    engine: Counters,
+    block: Counters,
+    has_sources: bool,
+}
+
+impl<'a> Recording<'a> {
+    /// A run that has begun in the record.
+    pub fn new(
+        recorder: &'a SharedRecorder,
+        run: RunId,
+        plan: &'a Plan,
+        design: &'a DesignPlan,
+    ) -> Recording<'a> {
+        Recording {
+            recorder,
+            run,
+            plan,
+            design,
+            origin: Nanos::ZERO,
+            now: Nanos::ZERO,
+            scenario: None,
+            host: Counters::default(),
+            process: Counters::default(),
+            engine: Counters::default(),
+            block: Counters::default(),
+            has_sources: false,
+        }
+    }
+
+    /// Which run.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// How far it is, on its clock.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// What is known before its load.
+    pub fn begin(&mut self) -> Result<(), Abort> {
+        let mut recorder = self.recorder.lock();
+        for database in &self.plan.databases {
+            let Some(part) = database.part(self.design) else { continue };
+            let documents = [
+                (document::ENGINE, super::engine_document(part.engine.kind)),
+                (document::ENGINE_SETTINGS, json!(part.engine.settings)),
+            ];
+            for (name, content) in documents {
+                let name = database.recorded(name);
+                recorder
+                    .write_document(Some(self.run), &name, &content)
+                    .during("write the record")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A rung begins, whose time begins at 0.
+    pub fn begin_rung(&mut self, scenario: &Scenario) {
+        self.origin = self.now;
+        self.scenario = Some(scenario.clone());
+    }
+
+    /// A second of the rung.
+    pub fn second(
+        &mut self,
+        second: &EngineRun,
+        users: u32,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        let at = |time: Nanos| Nanos(self.origin.0 + time.0);
+        let interval = Interval { begin: at(second.from), end: at(second.until) };
+        if !self.has_sources {
+            // Counters begin at 0, at the begin of the first second.
+            self.count(second, 0.0);
+            self.declare()?;
+            self.read(interval.begin)?;
+            self.has_sources = true;
+        }
+        self.count(second, 1.0);
+        self.read(interval.end)?;
+        self.transactions(second, interval)?;
+        let waits = waits(second, users, interval);
+        let mut recorder = self.recorder.lock();
+        recorder.waits(self.run, &waits).during("write the record")?;
+        recorder.commit().during("write the record")?;
+        drop(recorder);
+        self.now = interval.end;
+        tell(second, users, observer);
+        Ok(())
+    }
+
+    fn declare(&self) -> Result<(), Abort> {
+        let of_server = match self.plan.engine.kind {
+            EngineKind::Postgresql => source::POSTGRES,
+            EngineKind::Mariadb | EngineKind::Mysql => source::MARIADB,
+        };
+        let sources = [
+            (HOST, source::HOST_CPU, Layer::Host, &self.host),
+            (PROCESS, source::PROCESS, Layer::Host, &self.process),
+            (ENGINE, of_server, Layer::Database, &self.engine),
+            (BLOCK, source::BLOCK, Layer::Block, &self.block),
+        ];
+        let mut recorder = self.recorder.lock();
+        for (index, name, layer, counters) in sources {
+            let source = Source {
+                index,
+                name: name.to_string(),
+                layer,
+                status: SourceStatus::Available,
+                series: counters.series(),
+            };
+            recorder.source(self.run, &source).during("write the record")?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, at: Nanos) -> Result<(), Abort> {
+        let interval = Interval { begin: at, end: at };
+        let counters = [
+            (HOST, &self.host),
+            (PROCESS, &self.process),
+            (ENGINE, &self.engine),
+            (BLOCK, &self.block),
+        ];
+        let mut recorder = self.recorder.lock();
+        for (index, counters) in counters {
+            let values = counters.values();
+            recorder.tick(self.run, index, interval, &values).during("write the record")?;
+        }
+        Ok(())
+    }
+
+    /// Adds a second to the counters, or with `times` 0 only their names.
+    fn count(&mut self, second: &EngineRun, times: f64) {
+        let length = second.length().0 as f64;
+        let scenario = self.scenario.as_ref().expect("a rung has begun");
+        let (mut busy, mut client) = (0.0, 0.0);
+        for host in &second.hosts {
+            busy += host.used.busy_thread_ns;
+            self.host.add("cpu.user", "ns", times * host.used.busy_thread_ns);
+            let idle = (f64::from(host.threads) * length - host.used.busy_thread_ns).max(0.0);
+            self.host.add("cpu.idle", "ns", times * idle);
+        }
+        let mut wanted = 0.0;
+        for (result, spec) in second.databases.iter().zip(&scenario.databases) {
+            if spec.client.host.is_some() {
+                client += (ended(result) * spec.demands.client_cpu.0) as f64;
+            }
+            wanted += result.places[Place::Cpu as usize].present_ns as f64;
+        }
+        let server = (busy - client).max(0.0);
+        let name = match self.plan.engine.kind {
+            EngineKind::Postgresql => "postgres",
+            EngineKind::Mariadb | EngineKind::Mysql => "mariadb",
+        };
+        self.process.add(format!("{name}.on_cpu"), "ns", times * server);
+        self.process.add(format!("{name}.run_queue"), "ns", times * (wanted - server).max(0.0));
+        self.process.add("driver.on_cpu", "ns", times * client);
+        for (result, spec) in second.databases.iter().zip(&scenario.databases) {
+            let page = f64::from(spec.engine.page_bytes());
+            count_engine(&mut self.engine, result, &spec.engine, times);
+            let writers = &result.writers;
+            let io = &result.io;
+            let stations = [
+                (spec.data.volume, "read", io.read, io.read.departures as f64 * page),
+                (spec.data.volume, "write", io.page_write, writers.written_pages as f64 * page),
+                (spec.data.volume, "flush", io.data_flush, 0.0),
+                (spec.log.volume, "write", io.log_write, result.log.written as f64),
+                (spec.log.volume, "flush", io.log_flush, 0.0),
+            ];
+            for (volume, operation, station, bytes) in stations {
+                let volume = &self.design.volumes[volume].name;
+                let mut add = |field: &str, unit, by: f64| {
+                    self.block.add(
+                        format!("volume.{volume}.{operation}.{field}"),
+                        unit,
+                        times * by,
+                    );
+                };
+                add("ios", "ios", station.departures as f64);
+                add("time", "ms", station.stay_ns as f64 / NS_PER_MS);
+                if operation != "flush" {
+                    add("sectors", "sectors", bytes / SECTOR_BYTES);
+                }
+            }
+        }
+    }
+
+    /// What users did, of each database and together.
+    fn transactions(&self, second: &EngineRun, interval: Interval) -> Result<(), Abort> {
+        let mut recorder = self.recorder.lock();
+        let mut write = |name: String, kind: &TypeResult| {
+            let tick = TransactionTick {
+                interval,
+                transaction: name,
+                committed: kind.committed,
+                rolled_back: kind.rolled_back,
+                failed: 0,
+                unknown: 0,
+                errors: BTreeMap::new(),
+                retries: 0,
+                response: (&kind.response).into(),
+                service: (&kind.service).into(),
+            };
+            recorder.transactions(self.run, &tick).during("write the record")
+        };
+        let mut total: BTreeMap<&str, TypeResult> = BTreeMap::new();
+        for database in &second.databases {
+            for kind in &database.types {
+                let sum = total.entry(kind.name).or_default();
+                sum.committed += kind.committed;
+                sum.rolled_back += kind.rolled_back;
+                sum.response.merge(&kind.response);
+                sum.service.merge(&kind.service);
+                if self.plan.has_named_databases() {
+                    write(format!("{}/{}", database.name, kind.name), kind)?;
+                }
+            }
+        }
+        total.iter().try_for_each(|(name, kind)| write((*name).to_string(), kind))
+    }
+}
+
+/// What the server's own statistics count.
+fn count_engine(counters: &mut Counters, result: &DatabaseResult, spec: &EngineSpec, times: f64) {
+    let DatabaseResult { pool, log, writers, .. } = result;
+    let mut add = |name: &str, unit, by: u64| counters.add(name, unit, times * by as f64);
+    match spec {
+        EngineSpec::Postgresql(_) => {
+            add("database.xact_commit", "transactions", ended(result));
+            add("database.blks_hit", "blocks", pool.hits);
+            add("database.blks_read", "blocks", pool.misses);
+            add("wal.wal_bytes", "bytes", log.inserted);
+            add("wal.wal_fpi", "images", log.images / u64::from(spec.page_bytes()));
+            add("wal.wal_write", "writes", log.writes);
+            add("wal.wal_sync", "flushes", log.flushes);
+            add("bgwriter.buffers_checkpoint", "blocks", writers.checkpoint_pages);
+            add("bgwriter.buffers_clean", "blocks", writers.background_pages);
+            add("bgwriter.buffers_backend", "blocks", writers.session_pages);
+        }
+        EngineSpec::Mariadb(_) => {
+            add("status.innodb_buffer_pool_read_requests", "reads", pool.hits + pool.misses);
+            add("status.innodb_buffer_pool_reads", "reads", pool.misses);
+            add("status.innodb_lsn_current", "bytes", log.inserted);
+            add("status.innodb_os_log_written", "bytes", log.written);
+            add("status.innodb_buffer_pool_pages_flushed", "pages", writers.written_pages);
+        }
+    }
+}
+
+/// Transactions that ended.
+fn ended(database: &DatabaseResult) -> u64 {
+    database.types.iter().map(|kind| kind.committed + kind.rolled_back).sum()
+}
+
+/// What sessions that are in a place look like to a sampler; `None` where no session is at work.
+fn as_sampled(place: Place) -> Option<(&'static str, &'static str)> {
+    match place {
+        Place::Connection | Place::Client | Place::Network => None,
+        Place::Cpu => Some(("", "")),
+        Place::Lock => Some(("Lock", "transactionid")),
+        Place::Read => Some(("IO", "DataFileRead")),
+        Place::Log => Some(("IO", "WALSync")),
+        Place::Throttle => Some(("IO", "DataFileWrite")),
+    }
+}
+
+/// The sessions of all databases, as samples would show them.
+fn waits(second: &EngineRun, users: u32, interval: Interval) -> WaitWindow {
+    let mut clients = Vec::new();
+    let mut at_work = 0.0;
+    let key = |state: &str, class: &str, event: &str| WaitKey {
+        state: state.to_string(),
+        class: class.to_string(),
+        event: event.to_string(),
+        backend_type: "client backend".to_string(),
+    };
+    let as_samples = |sessions: f64| (sessions * f64::from(SAMPLES)).round() as u32;
+    for place in Place::ALL {
+        let Some((class, event)) = as_sampled(place) else { continue };
+        let present = second
+            .databases
+            .iter()
+            .map(|database| database.places[place as usize].mean_present(second.length()));
+        let present: f64 = present.sum();
+        at_work += present;
+        clients.push(WaitCount { key: key("active", class, event), sessions: as_samples(present) });
+    }
+    let all = f64::from(users) * second.databases.len() as f64;
+    let idle = WaitCount {
+        key: key("idle", "Client", "ClientRead"),
+        sessions: as_samples((all - at_work).max(0.0)),
+    };
+    clients.push(idle);
+    WaitWindow {
+        interval,
+        samples: SAMPLES,
+        clients,
+        holder_samples: 0,
+        holders: Vec::new(),
+        background: Vec::new(),
+        log_holders: Vec::new(),
+        page_holders: Vec::new(),
+    }
+}
+
+/// Tells what the users of all databases did.
+fn tell(second: &EngineRun, users: u32, observer: &mut dyn Observer) {
+    let Some(first) = second.databases.first() else { return };
+    let headline: f64 = (0..second.databases.len()).map(|number| second.headline(number)).sum();
+    let mut response = Histogram::new();
+    let mut counted = 0;
+    for database in &second.databases {
+        for kind in database.headline.types {
+            response.merge(&database.types[*kind].response);
+            counted += database.types[*kind].committed;
+        }
+    }
+    observer.notice(&Event::Second {
+        headline,
+        counted: first.headline.counted,
+        counted_per_second: counted as f64 / second.length().as_secs_f64(),
+        unit: first.headline.unit,
+        users,
+        response_p99: response.quantile(0.99).map(Nanos),
+        errors: 0,
+    });
+}

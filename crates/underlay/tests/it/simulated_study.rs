@@ -1,0 +1,174 @@
+//! Studies of databases in virtual time: records that reports read as any other, profiles of them,
+//! predictions, refusals.
+
+use crate::common::{Bench, Ended};
+use serde_json::Value;
+use std::path::Path;
+
+/// Two designs of one device each, NVMe and SATA, as in the quickstart.
+const STUDY: &str = r#"
+name = "small"
+title = "NVMe and SATA"
+question = "How much faster is NVMe?"
+
+[engine]
+cpus = 2
+memory-limit = "128MiB"
+
+[engine.settings]
+shared_buffers = "32MB"
+checkpoint_timeout = "30s"
+
+[volumes.data]
+capacity = "2GiB"
+[volumes.wal]
+capacity = "2GiB"
+[volumes.backup]
+capacity = "1GiB"
+
+[[design]]
+use = "kingston-nvme"
+name = "nvme"
+title = "NVMe"
+
+[[design]]
+use = "kingston-sata-5200eco"
+name = "sata"
+title = "SATA"
+
+[workload.tpcc]
+warehouses = 4
+home-warehouse = "drawn"
+
+[procedure]
+users = [2, 8]
+warm-up = "2s"
+ramp-up = "1s"
+measure = "5s"
+repeats = 2
+"#;
+
+fn simulated(bench: &Bench, out: &str, more: &[&str]) -> Value {
+    let mut arguments =
+        vec!["run", "small.toml", "--simulate", "--no-progress", "--json", "--out", out];
+    arguments.extend(more);
+    json(&bench.run(&arguments))
+}
+
+fn json(ended: &Ended) -> Value {
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).expect("JSON")
+}
+
+/// Median headline of a design at a number of users.
+fn headline(analysis: &Value, design: usize, users: u64) -> f64 {
+    let rungs = analysis["rungs"].as_array().expect("rungs");
+    let is_it = |rung: &&Value| rung["design"] == design && rung["users"] == users;
+    let rung = rungs.iter().find(is_it).expect("the rung");
+    rung["metrics"]["headline"]["value"].as_f64().expect("a number")
+}
+
+#[test]
+fn a_study_in_virtual_time_answers_as_a_real_one_and_the_same_again() {
+    let bench = Bench::new();
+    bench.write("small.toml", STUDY);
+    let first = simulated(&bench, "a.sqlite", &[]);
+    assert_eq!(first["study"]["evidence"], "simulated");
+    for users in [2, 8] {
+        let (nvme, sata) = (headline(&first, 0, users), headline(&first, 1, users));
+        assert!(nvme > 1.2 * sata && sata > 0.0, "{users} users: NVMe {nvme}, SATA {sata}");
+    }
+    assert!(bench.path().join("a.html").exists(), "the report");
+    let again = simulated(&bench, "b.sqlite", &[]);
+    for (design, users) in [(0, 2), (0, 8), (1, 2), (1, 8)] {
+        assert_eq!(headline(&first, design, users), headline(&again, design, users));
+    }
+    let shown = bench.run(&["show", "a.sqlite"]);
+    assert!(shown.stdout.contains("evidence: simulated"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("no consistency check"), "{}", shown.stdout);
+    let compared = bench.run(&["compare", "a.sqlite", "b.sqlite"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_with_all_reasons_and_no_record() {
+    let bench = Bench::new();
+    let study = STUDY.replace("[procedure]", "[procedure]\ncausal-check = \"20s\"")
+        + "\n[[background]]\nname = \"copy\"\ncopy = { from = \"data\", to = \"backup\" }\n";
+    let without_memory = STUDY.replace("memory-limit = \"128MiB\"", "");
+    bench.write("small.toml", &study);
+    let refused = bench.run(&["run", "small.toml", "--simulate", "--out", "a.sqlite"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let reason = &refused.stderr;
+    assert!(reason.contains("a causal check, which is not simulated yet"), "{reason}");
+    assert!(reason.contains("background work, which is not simulated yet"), "{reason}");
+    assert!(!bench.path().join("a.sqlite").exists(), "nothing was begun");
+    bench.write("small.toml", &without_memory);
+    let refused = bench.run(&["run", "small.toml", "--simulate", "--out", "a.sqlite"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("without engine.memory-limit"), "{}", refused.stderr);
+    let cores = bench.run(&["run", "small.toml", "--cores", "2"]);
+    assert_eq!(cores.code, Some(2), "of no use without --simulate: {}", cores.stderr);
+}
+
+#[test]
+fn a_simulated_record_is_profiled_and_predicted_without_error() {
+    let bench = Bench::new();
+    bench.write("small.toml", STUDY);
+    let analysis = simulated(&bench, "a.sqlite", &[]);
+    let profiled = bench.run(&["profile", "a.sqlite", "--out", "demands.toml"]);
+    assert_eq!(profiled.code, Some(0), "{}", profiled.stderr);
+    let text = std::fs::read_to_string(bench.path().join("demands.toml")).expect("a profile");
+    assert!(text.contains("cpu-factor") && text.contains("full-page-share"), "{text}");
+    let factor = |name: &str| -> f64 {
+        let section = text.split(&format!("[{name}]")).nth(1).expect("a section");
+        let line = section.lines().find_map(|line| line.strip_prefix("value = "));
+        line.expect("a value").parse().expect("a number")
+    };
+    // The model is profiled by itself: only repeats differ.
+    assert!((factor("cpu") - 1.0).abs() < 0.05, "{text}");
+    assert!((factor("log") - 1.0).abs() < 0.05, "{text}");
+
+    let predicted = json(&bench.run(&[
+        "predict",
+        "a.sqlite",
+        "--design",
+        "sata",
+        "--design",
+        "kingston-sata-5200eco",
+        "--json",
+    ]));
+    // The same device, once as a design of the study and once by its own name.
+    let [design, device] = [0, 1].map(|it| &predicted["designs"][it]["rungs"]);
+    assert_eq!(design, device);
+    assert_eq!(predicted["evidence"], "simulated");
+    for (position, users) in [(0, 2), (1, 8)] {
+        let own = &predicted["own"]["rungs"][position];
+        let error = own["error"].as_f64().expect("an error");
+        assert!(error.abs() < 0.1, "the model of itself: {own}");
+        let row = &predicted["designs"][0]["rungs"][position]["predicted"];
+        let of = |key: &str| row[key].as_f64().expect("a number");
+        assert!(of("low") <= of("value") && of("value") <= of("high"), "{row}");
+        let there = headline(&analysis, 1, users);
+        assert!((of("value") / there - 1.0).abs() < 0.15, "{row}, simulated in full: {there}");
+    }
+    let changes = predicted["what_if"].as_array().expect("a table");
+    let memory = changes.iter().find(|it| it["change"] == "twice the memory").expect("a row");
+    assert!(memory["throughput_ratio"].as_f64().is_some_and(|ratio| ratio > 0.9), "{memory}");
+
+    // Half the processor time of a session is gone where its demands are halved.
+    let line = text.lines().find(|line| line.starts_with("value = ")).expect("that of the CPU");
+    let halved = text.replacen(line, "value = 0.5", 1);
+    assert_ne!(halved, text);
+    bench.write("halved.toml", &halved);
+    let cheaper = simulated(&bench, "c.sqlite", &["--demands", "halved.toml"]);
+    let (cheap, usual) = (headline(&cheaper, 0, 8), headline(&analysis, 0, 8));
+    assert!(cheap > usual, "{cheap} with half the processor time, {usual} without");
+    bench.write("wrong.toml", "format = 1\n");
+    let wrong = ["run", "small.toml", "--simulate", "--demands", "wrong.toml", "--out", "d.sqlite"];
+    let refused = bench.run(&wrong);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("it is no demand profile"), "{}", refused.stderr);
+    assert!(!Path::new(&bench.path().join("d.sqlite")).exists());
+}
