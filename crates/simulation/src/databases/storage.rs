@@ -28,7 +28,7 @@ pub enum StorageError {
 /// The volumes of a design, in the order of the plan.
 pub enum DesignTarget {
     /// On devices.
-    Devices(StoreTarget),
+    Devices(Box<StoreTarget>),
     /// On a cluster.
     Cluster(Box<ClusterTarget>),
 }
@@ -63,7 +63,7 @@ impl DesignTarget {
                     .collect();
                 let mut store = Store::new(&devices, &volumes, seed);
                 store.set_link(*link);
-                Ok(DesignTarget::Devices(StoreTarget::new(store)))
+                Ok(DesignTarget::Devices(Box::new(StoreTarget::new(store))))
             }
             DatastoreKind::Cluster(cluster) => {
                 let of = |error| StorageError::Cluster { design: design.name.clone(), error };

@@ -18,8 +18,8 @@ pub fn render(answer: &Answer) -> String {
     for design in &answer.designs {
         let _ = write!(
             text,
-            "\n{}, predicted:\n{:>7} {:>11} {:>23} {:>8} {:>10} {:>19}  {}\n",
-            design.name, "users", unit, "interval", "ratio", "p95 ms", "interval", "most time"
+            "\n{}, predicted:\n{:>7} {:>11} {:>23} {:>8} {:>10} {:>19}  most time\n",
+            design.name, "users", unit, "interval", "ratio", "p95 ms", "interval"
         );
         for (row, own) in design.rows.iter().zip(&answer.own_rows) {
             predicted_row(&mut text, row, own);
