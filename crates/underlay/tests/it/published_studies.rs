@@ -88,10 +88,10 @@ fn headline(rung: &Value) -> f64 {
 /// Whether every design was measured, all data is consistent, and databases add up to the total.
 fn is_whole(analysis: &Value) {
     let (designs, rungs) = (list(analysis, "designs"), list(analysis, "rungs"));
-    for position in 0..designs.len() {
+    for (position, design) in designs.iter().enumerate() {
         let of_design = |rung: &&Value| rung["design"].as_u64() == Some(position as u64);
         let own: Vec<&Value> = rungs.iter().filter(of_design).collect();
-        assert!(!own.is_empty(), "{} was not measured", designs[position]["name"]);
+        assert!(!own.is_empty(), "{} was not measured", design["name"]);
         for total in own {
             assert!(headline(total) > 0.0, "{total:#}");
             let parts = list(analysis, "databases").iter();

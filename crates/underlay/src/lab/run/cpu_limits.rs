@@ -52,12 +52,10 @@ mod tests {
         };
         let (Some(limited), Some(free)) = (create("limited", Some(0.5)), create("free", None))
         else {
-            eprintln!("skip: this host gives us no control groups");
-            return;
+            underlay_host::skip!("this host gives us no control groups");
         };
         if limited.cpus().is_none() {
-            eprintln!("skip: control groups of this host have no CPU limits");
-            return;
+            underlay_host::skip!("control groups of this host have no CPU limits");
         }
         let limits = CpuLimits::of([&limited, &free]);
         limits.lift().unwrap();
