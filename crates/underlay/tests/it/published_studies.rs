@@ -145,6 +145,8 @@ fn kingston_k4() {
         ("scale", "\"1/16\""),
         ("workload.backup.warehouses", "16"),
         ("workload.backup.cycles", "1"),
+        ("volumes.data.capacity", "\"64GiB\""),
+        ("volumes.backup.capacity", "\"32GiB\""),
     ];
     run("kingston/k4", &[OF_ALL, &own], "");
 }
