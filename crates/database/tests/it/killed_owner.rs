@@ -44,7 +44,9 @@ fn owner() {
     fs::write(dir.join("begun"), b"").unwrap();
     let mut server = Server::create(&teardown, spec).unwrap();
     server.start().unwrap();
-    fs::write(dir.join("ready"), server.pid().unwrap().to_string()).unwrap();
+    // Whole as soon as it is there: the test reads it at once.
+    fs::write(dir.join("ready.part"), server.pid().unwrap().to_string()).unwrap();
+    fs::rename(dir.join("ready.part"), dir.join("ready")).unwrap();
     // Killed here at the latest.
     thread::sleep(Duration::from_secs(120));
     panic!("nobody killed the owner");
