@@ -299,9 +299,10 @@ impl Database {
     }
 
     fn read<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        if let Engine::Postgresql(engine) = &self.engine
+        if let Engine::Postgresql(engine) = &mut self.engine
             && engine.kernel.is_over_limit()
         {
+            engine.kernel.await_at(core.now);
             self.pump(core);
             if let Engine::Postgresql(engine) = &self.engine
                 && engine.kernel.is_over_limit()
@@ -320,6 +321,9 @@ impl Database {
             return self.loaded(core, session);
         }
         let page = state.script.touches[state.next_touch as usize].page;
+        if let Engine::Postgresql(engine) = &mut self.engine {
+            engine.kernel.read_at(core.now);
+        }
         let request = Request::read(self.layout.offset(page), self.layout.page_bytes());
         let purpose = Purpose::Read { database: self.number, session };
         self.enter(core.now, session, Phase::Reading);
@@ -436,6 +440,15 @@ impl Database {
 
     /// Touches what transactions touch, without anything else of them.
     pub(crate) fn warm_caches(&mut self, transactions: u64) {
+        self.touch_all(self.spec.transactions_before.min(transactions));
+        self.source.freeze(true);
+        self.touch_all(transactions.saturating_sub(self.spec.transactions_before));
+        self.source.freeze(false);
+        self.pool.take_counters();
+        self.engine.take();
+    }
+
+    fn touch_all(&mut self, transactions: u64) {
         let users = self.sessions.len() as u64;
         for number in 0..transactions {
             let user = (number % users) as u32;
@@ -452,8 +465,6 @@ impl Database {
             }
             self.sessions[user as usize].script = script;
         }
-        self.pool.take_counters();
-        self.engine.take();
     }
 
     /// What was counted by `until`; counting begins again.

@@ -67,6 +67,27 @@ impl Script {
         pages.into_iter().for_each(|page| self.write(page));
     }
 
+    /// The current step changes a row that it finds by an index. A version on another page gets
+    /// entries in all indexes of the table.
+    pub(crate) fn change_row<const N: usize>(
+        &mut self,
+        indexes: [PageId; N],
+        page: PageId,
+        moved: Option<PageId>,
+    ) {
+        match moved {
+            Some(moved) => {
+                self.write_all(indexes);
+                self.write(page);
+                self.write(moved);
+            }
+            None => {
+                self.read(indexes[0]);
+                self.write(page);
+            }
+        }
+    }
+
     /// Rows of the same page one after the other are one touch.
     #[inline]
     fn touch(&mut self, page: PageId, writes: bool) {

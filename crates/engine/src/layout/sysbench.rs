@@ -1,10 +1,10 @@
 //! The tables of sysbench on pages: rows and their primary keys in the order of the ids, an index
 //! on `k`.
 //!
-//! Tables lie one behind the other in the same relations. Updated rows stay on their page; what is
-//! inserted goes to the end.
+//! Tables lie one behind the other in the same relations. What is inserted goes to the end.
 
 use super::Relation;
+use super::row_versions::RowVersions;
 use crate::page::PageId;
 
 /// Rows on a page. PostgreSQL: 216 bytes and a pointer of 4 on 8,168 usable bytes, index entries of
@@ -84,7 +84,12 @@ impl SysbenchPages {
         u64::from(table - 1) % self.tables * self.table_size + place
     }
 
-    /// The leaf of a row's key and the page of the row.
+    /// Where rows are, of a heap.
+    pub(crate) fn row_versions(&self) -> RowVersions {
+        RowVersions::new(ROWS, self.rows(), self.per.row as u32)
+    }
+
+    /// The leaf of a row's key and the page that it was loaded to.
     pub fn of_row(&self, row: u64) -> [PageId; 2] {
         let page = PageId::new(ROWS, (row / self.per.row) as u32);
         if self.is_clustered {

@@ -2,11 +2,12 @@
 //!
 //! Rows that were loaded lie in the order of their keys, warehouse after warehouse. What users
 //! insert goes to the end of a heap, and to the end of its district in an index: districts grow at
-//! the same pace, so their further leaves alternate. Updates stay on the page of the row (in
-//! PostgreSQL: heap-only tuples, with what pruning frees); a row of NEW_ORDER takes the place of
-//! one that was delivered.
+//! the same pace, so their further leaves alternate. A row of NEW_ORDER takes the place of one that
+//! was delivered. Where new versions of rows go on PostgreSQL is in [`super::row_versions`]; on
+//! InnoDB they stay on the row's page.
 
 use super::Relation;
+use super::row_versions::RowVersions;
 use crate::page::PageId;
 use underlay_workload::tpcc::cardinality::{
     CUSTOMERS_PER_DISTRICT, DISTRICTS_PER_WAREHOUSE, FIRST_UNDELIVERED_ORDER,
@@ -178,7 +179,7 @@ impl TpccPages {
         vec![
             relation("warehouse", packed(warehouses, per.warehouse), 4_000, false),
             relation("district", packed(districts, per.district), 4_000, false),
-            relation("customer", packed(customers, per.customer), heap, false),
+            relation("customer", packed(customers, per.customer), heap, !self.is_clustered),
             relation("history", packed(customers, per.history), heap, true),
             relation("orders", ordered(packed(orders, per.orders), orders_leaves), heap, true),
             relation(
@@ -188,7 +189,7 @@ impl TpccPages {
                 false,
             ),
             relation("order_line", ordered(lines, line_leaves), heap, true),
-            relation("stock", packed(stock, per.stock), heap, false),
+            relation("stock", packed(stock, per.stock), heap, !self.is_clustered),
             relation("item", packed(u64::from(ITEMS), per.item), heap, false),
             relation(
                 "customer_by_name",
@@ -264,16 +265,38 @@ impl TpccPages {
         Self::page(Table::Item, u64::from(item - 1), self.per.item)
     }
 
-    /// The leaf of the key and the page of a row of STOCK.
+    /// The number of a row of STOCK in the order of loading.
+    pub fn stock_row(warehouse: u32, item: u32) -> u64 {
+        u64::from(warehouse - 1) * u64::from(STOCK_PER_WAREHOUSE) + u64::from(item - 1)
+    }
+
+    /// The number of a customer, 1 to 3,000 of its district, in the order of loading.
+    pub fn customer_row(district: u32, customer: u32) -> u64 {
+        u64::from(district) * u64::from(CUSTOMERS_PER_DISTRICT) + u64::from(customer - 1)
+    }
+
+    /// Where rows of STOCK are, of a heap.
+    pub(crate) fn stock_versions(&self) -> RowVersions {
+        let rows = u64::from(self.warehouses) * u64::from(STOCK_PER_WAREHOUSE);
+        RowVersions::new(Table::Stock as u16, rows, self.per.stock)
+    }
+
+    /// Where customers are, of a heap.
+    pub(crate) fn customer_versions(&self) -> RowVersions {
+        let rows = u64::from(self.districts()) * u64::from(CUSTOMERS_PER_DISTRICT);
+        RowVersions::new(Table::Customer as u16, rows, self.per.customer)
+    }
+
+    /// The leaf of the key of a row of STOCK and the page that it was loaded to.
     pub fn stock(&self, warehouse: u32, item: u32) -> [PageId; 2] {
-        let row = u64::from(warehouse - 1) * u64::from(STOCK_PER_WAREHOUSE) + u64::from(item - 1);
+        let row = Self::stock_row(warehouse, item);
         let key = Self::page(Table::StockKey, row, self.per.stock_key);
         self.row(key, Self::page(Table::Stock, row, self.per.stock))
     }
 
-    /// The leaf of the key and the page of a customer, 1 to 3,000.
+    /// The leaf of the key of a customer, 1 to 3,000, and the page that it was loaded to.
     pub fn customer(&self, district: u32, customer: u32) -> [PageId; 2] {
-        let row = u64::from(district) * u64::from(CUSTOMERS_PER_DISTRICT) + u64::from(customer - 1);
+        let row = Self::customer_row(district, customer);
         let key = Self::page(Table::CustomerKey, row, self.per.three_numbers_key);
         self.row(key, Self::page(Table::Customer, row, self.per.customer))
     }

@@ -50,6 +50,15 @@ impl Source {
         }
     }
 
+    /// Whether changes of rows leave no new versions from now on: for transactions that only fill
+    /// caches.
+    pub(crate) fn freeze(&mut self, is_frozen: bool) {
+        match self {
+            Source::Tpcc(source) => source.freeze(is_frozen),
+            Source::Sysbench(source) => source.freeze(is_frozen),
+        }
+    }
+
     /// Draws the next transaction of a user; returns its type.
     pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> usize {
         match self {

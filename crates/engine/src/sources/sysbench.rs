@@ -7,7 +7,9 @@
 use crate::demand::{DemandProfile, TypeDemand};
 use crate::draw::scatter_below;
 use crate::layout::Relation;
+use crate::layout::row_versions::RowVersions;
 use crate::layout::sysbench::SysbenchPages;
+use crate::page::PageId;
 use crate::script::Script;
 use crate::spec::EngineSpec;
 use underlay_core::{Nanos, RootSeed};
@@ -24,6 +26,10 @@ pub(crate) struct SysbenchSource {
     drawn: Vec<Option<Transaction>>,
     pages: SysbenchPages,
     demands: Vec<TypeDemand>,
+    /// Where PostgreSQL has the rows; `None` where they are changed in place.
+    heap: Option<RowVersions>,
+    /// Whether new versions are left out.
+    is_frozen: bool,
     /// Rows that were inserted at the end.
     inserted: u64,
     /// Changes that were made: what moves index entries.
@@ -50,15 +56,29 @@ impl SysbenchSource {
         users: u32,
         seed: RootSeed,
     ) -> SysbenchSource {
+        let pages = Self::pages(sysbench, engine);
         SysbenchSource {
+            heap: (!pages.is_clustered()).then(|| pages.row_versions()),
+            is_frozen: false,
             users: (0..users).map(|user| sysbench.user(u64::from(user), seed)).collect(),
             drawn: (0..users).map(|_| None).collect(),
-            pages: Self::pages(sysbench, engine),
+            pages,
             demands: demands.types.clone(),
             inserted: 0,
             changes: 0,
             changing: Vec::new(),
         }
+    }
+
+    /// Whether changes of rows leave no new versions from now on.
+    pub(crate) fn freeze(&mut self, is_frozen: bool) {
+        self.is_frozen = is_frozen;
+    }
+
+    /// The leaf of a row's key, and the page where the row is.
+    fn of_row(&self, row: u64) -> [PageId; 2] {
+        let [key, loaded] = self.pages.of_row(row);
+        [key, self.heap.as_ref().map_or(loaded, |heap| heap.page(row))]
     }
 
     fn pages(sysbench: &Sysbench, engine: &EngineSpec) -> SysbenchPages {
@@ -92,7 +112,7 @@ impl SysbenchSource {
         for operation in &transaction.operations {
             match *operation {
                 Operation::PointSelect { table, id } => {
-                    script.read_all(self.pages.of_row(self.pages.row(table, id)));
+                    script.read_all(self.of_row(self.pages.row(table, id)));
                     read_units += 1;
                 }
                 Operation::SimpleRange(range)
@@ -103,7 +123,7 @@ impl SysbenchSource {
                     let first = self.pages.row(range.table, range.first);
                     for row in 0..u64::from(rows) {
                         let row = (first + row).min(self.pages.rows() - 1);
-                        let [key, page] = self.pages.of_row(row);
+                        let [key, page] = self.of_row(row);
                         if row == first {
                             script.read(key);
                         }
@@ -142,20 +162,22 @@ impl SysbenchSource {
 
     fn change(&mut self, row: u64, change: Change, demand: &TypeDemand, script: &mut Script) {
         script.lock(row);
-        let [key, page] = self.pages.of_row(row);
+        let [key, page] = self.of_row(row);
         let per_unit = demand.cpu_per_unit.0;
         let log = u64::from(demand.log_bytes_per_unit);
         let units = if change == Change::Replaced { 2 } else { 1 };
-        if change == Change::Row {
-            script.read(key);
-        } else {
+        let moved = match &mut self.heap {
+            Some(heap) if !self.is_frozen => heap.change(row).1,
+            _ => None,
+        };
+        script.change_row([key], page, moved);
+        if change != Change::Row || moved.is_some() {
             script.write(key);
-            // Where the entry goes is a value of the row and of how often rows were changed.
+            // Where the entry goes is a value of the row and of how often it was changed.
             self.changes += 1;
             let place = scatter_below(row ^ self.changes << 40, self.pages.rows());
             script.write(self.pages.of_k(place));
         }
-        script.write(page);
         script.end_step(Nanos(per_unit * units), log * units);
     }
 

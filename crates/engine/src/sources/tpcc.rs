@@ -7,6 +7,7 @@
 use crate::demand::{DemandProfile, TypeDemand};
 use crate::draw::{below, scatter, scatter_below};
 use crate::layout::Relation;
+use crate::layout::row_versions::{Room, RowVersions};
 use crate::layout::tpcc::{LINES_PER_ORDER, TpccPages};
 use crate::page::PageId;
 use crate::script::Script;
@@ -27,6 +28,18 @@ use underlay_workload::transactional::{Mix, User, Workload};
 const RECENT_LINES: usize = 20 * LINES_PER_ORDER as usize;
 /// Customers of one last name in a district on average: 3,000 among 1,000 names.
 const CUSTOMERS_PER_NAME: u32 = 3;
+
+/// Where PostgreSQL has the versions of rows that users change. Warehouses and districts are loaded
+/// with room for them.
+#[derive(Clone, Debug)]
+struct Heaps {
+    stock: RowVersions,
+    customers: RowVersions,
+    orders: Room,
+    order_lines: Room,
+    /// Whether new versions are left out: of transactions that only fill caches.
+    is_frozen: bool,
+}
 
 /// What is kept of a district.
 #[derive(Clone, Debug)]
@@ -56,10 +69,22 @@ pub(crate) struct TpccSource {
     /// Transactions that changed something.
     written: u64,
     warehouses: u32,
+    /// `None` where rows are changed in place.
+    heaps: Option<Box<Heaps>>,
     /// What the database draws for clients that leave it the lines.
     random: Pcg64,
     /// Lines of the order in hand: warehouse and item, sorted.
     lines: Vec<(u32, u32)>,
+}
+
+impl Heaps {
+    fn change_stock(&mut self, row: u64) -> (PageId, Option<PageId>) {
+        if self.is_frozen { (self.stock.page(row), None) } else { self.stock.change(row) }
+    }
+
+    fn change_customer(&mut self, row: u64) -> (PageId, Option<PageId>) {
+        if self.is_frozen { (self.customers.page(row), None) } else { self.customers.change(row) }
+    }
 }
 
 /// Names of rows among the locks.
@@ -99,8 +124,24 @@ impl TpccSource {
             history: 0,
             written: 0,
             warehouses: tpcc.parameters.warehouses,
+            heaps: (!pages.is_clustered()).then(|| {
+                Box::new(Heaps {
+                    stock: pages.stock_versions(),
+                    customers: pages.customer_versions(),
+                    orders: Room::default(),
+                    order_lines: Room::default(),
+                    is_frozen: false,
+                })
+            }),
             random: seed.stream("engine.tpcc.server", 0),
             lines: Vec::with_capacity(16),
+        }
+    }
+
+    /// Whether changes of rows leave no new versions from now on.
+    pub(crate) fn freeze(&mut self, is_frozen: bool) {
+        if let Some(heaps) = &mut self.heaps {
+            heaps.is_frozen = is_frozen;
         }
     }
 
@@ -163,7 +204,7 @@ impl TpccSource {
         script.lock(row(1, u64::from(number)));
         script.write(pages.district(number));
         script.read(pages.warehouse(order.warehouse));
-        script.read_all(pages.customer(number, order.customer));
+        script.read_all(self.customer(number, order.customer));
         let district = &mut self.districts[number as usize];
         let id = district.next_order;
         let is_clustered = pages.is_clustered();
@@ -185,8 +226,12 @@ impl TpccSource {
             script.lock(row(2, u64::from(warehouse) << 20 | u64::from(item)));
             script.read(pages.item(item));
             let [key, stock] = pages.stock(warehouse, item);
-            script.read(key);
-            script.write(stock);
+            let Some(heaps) = &mut self.heaps else {
+                script.write(stock);
+                continue;
+            };
+            let (stock, moved) = heaps.change_stock(TpccPages::stock_row(warehouse, item));
+            script.change_row([key], stock, moved);
         }
         script.write(line_page);
         script.write(last_line_page);
@@ -251,10 +296,38 @@ impl TpccSource {
         let all = u64::from(CUSTOMERS_PER_DISTRICT);
         let customer = |place: u32| scatter_below(name ^ u64::from(place), all) as u32 + 1;
         for place in 0..CUSTOMERS_PER_NAME {
-            let [_, page] = self.pages.customer(district, customer(place));
+            let [_, page] = self.customer(district, customer(place));
             script.read(page);
         }
         (customer(CUSTOMERS_PER_NAME / 2), CUSTOMERS_PER_NAME)
+    }
+
+    /// The leaf of the key of a customer, and the page where the customer is.
+    fn customer(&self, district: u32, customer: u32) -> [PageId; 2] {
+        let [key, loaded] = self.pages.customer(district, customer);
+        match &self.heaps {
+            Some(heaps) => [key, heaps.customers.page(TpccPages::customer_row(district, customer))],
+            None => [key, loaded],
+        }
+    }
+
+    /// The leaf of the key of a row of STOCK, and the page where the row is.
+    fn stock(&self, warehouse: u32, item: u32) -> [PageId; 2] {
+        let [key, loaded] = self.pages.stock(warehouse, item);
+        match &self.heaps {
+            Some(heaps) => [key, heaps.stock.page(TpccPages::stock_row(warehouse, item))],
+            None => [key, loaded],
+        }
+    }
+
+    fn change_customer(&mut self, district: u32, customer: u32, script: &mut Script) {
+        let [key, loaded] = self.pages.customer(district, customer);
+        let row = TpccPages::customer_row(district, customer);
+        let Some(heaps) = &mut self.heaps else { return script.write(loaded) };
+        let (page, moved) = heaps.change_customer(row);
+        // Which name a customer has was drawn when the database was loaded.
+        let by_name = self.pages.customers_of_name(district, scatter_below(row, 1_000) as u32);
+        script.change_row([key, by_name], page, moved);
     }
 
     fn payment(&mut self, payment: &Payment, script: &mut Script) {
@@ -262,19 +335,17 @@ impl TpccSource {
         let of = TpccPages::district_number(payment.customer_warehouse, payment.customer_district);
         let (customer, units) = self.find_customer(of, &payment.customer, script);
         let demand = &self.demands[script.kind];
-        let cpu = demand.cpu_base.0;
+        let (cpu, log_bytes) = (demand.cpu_base.0, demand.log_bytes(units));
         script.end_step(Nanos(cpu / 3 + demand.cpu_per_unit.0 * u64::from(units)), 0);
         script.lock(row(0, u64::from(payment.warehouse)));
         script.lock(row(1, u64::from(number)));
         script.lock(row(3, u64::from(of) << 12 | u64::from(customer)));
         script.write(self.pages.warehouse(payment.warehouse));
         script.write(self.pages.district(number));
-        let [key, page] = self.pages.customer(of, customer);
-        script.read(key);
-        script.write(page);
+        self.change_customer(of, customer, script);
         script.write(self.pages.history(self.history));
         self.history += 1;
-        script.end_step(Nanos(cpu * 2 / 3), demand.log_bytes(units));
+        script.end_step(Nanos(cpu * 2 / 3), log_bytes);
         script.commits = true;
     }
 
@@ -303,7 +374,7 @@ impl TpccSource {
     fn order_status(&mut self, status: &OrderStatus, script: &mut Script) {
         let number = TpccPages::district_number(status.warehouse, status.district);
         let (customer, units) = self.find_customer(number, &status.customer, script);
-        script.read_all(self.pages.customer(number, customer));
+        script.read_all(self.customer(number, customer));
         script.read(self.pages.orders_of_customer(number, customer));
         // The latest order of a customer: one of as many of the latest as there are customers.
         let next = self.districts[number as usize].next_order;
@@ -335,19 +406,47 @@ impl TpccSource {
             script.write(page);
             script.read(key);
             let (orders, lines) = self.order_pages(number, order);
-            script.read(self.pages.orders_key(number, order));
-            script.write(orders);
-            script.read(self.pages.order_line_key(number, order));
-            script.write(lines);
             let of = u64::from(number) << 32 | u64::from(order);
             let customer = scatter_below(of, u64::from(CUSTOMERS_PER_DISTRICT)) as u32 + 1;
+            self.deliver((number, order, customer), orders, lines, script);
             script.lock(row(3, u64::from(number) << 12 | u64::from(customer)));
-            let [key, page] = self.pages.customer(number, customer);
-            script.read(key);
-            script.write(page);
+            self.change_customer(number, customer, script);
             script.end_step(demand.cpu_per_unit, u64::from(demand.log_bytes_per_unit));
             script.commits = true;
         }
+    }
+
+    /// Changes an order and its lines.
+    fn deliver(
+        &mut self,
+        (district, order, customer): (u32, u32, u32),
+        orders: PageId,
+        lines: PageId,
+        script: &mut Script,
+    ) {
+        let pages = self.pages;
+        let orders_key = pages.orders_key(district, order);
+        let lines_key = pages.order_line_key(district, order);
+        let (mut order_end, mut line_end) = (None, None);
+        if let Some(heaps) = &mut self.heaps
+            && !heaps.is_frozen
+        {
+            if !heaps.orders.take(orders.block()) {
+                order_end = Some(pages.orders(self.orders));
+                self.orders += 1;
+            }
+            // The lines of an order change together: none of them finds the place of another one.
+            if !heaps.order_lines.take(lines.block()) {
+                line_end = Some(pages.order_line(self.order_lines));
+                self.order_lines += u64::from(LINES_PER_ORDER);
+            }
+        }
+        let of_customer = pages.orders_of_customer(district, customer);
+        script.change_row([orders_key], orders, order_end);
+        if order_end.is_some() {
+            script.write(of_customer);
+        }
+        script.change_row([lines_key], lines, line_end);
     }
 
     fn stock_level(&mut self, level: &StockLevel, script: &mut Script) {
@@ -361,7 +460,7 @@ impl TpccSource {
         }
         let begin = number as usize * RECENT_LINES;
         for &item in &self.recent_items[begin..begin + RECENT_LINES] {
-            let [key, stock] = self.pages.stock(level.warehouse, item);
+            let [key, stock] = self.stock(level.warehouse, item);
             script.read(key);
             script.read(stock);
         }

@@ -26,7 +26,7 @@ pub use observation::{Costs, Observation, Observing, Range};
 pub use prediction::{Change, Prediction, SinglePlan, SinglePlanError, fitted, predicted};
 pub use refusals::problems;
 pub use rung::{Effort, Rung, RungError, Stage, simulate_rung};
-pub use storage::{DesignTarget, StorageError};
+pub use storage::{DesignTarget, StorageError, stack_of};
 
 use underlay_core::Evidence;
 use underlay_study::{Plan, TimeDilation};

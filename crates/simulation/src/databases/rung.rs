@@ -67,6 +67,9 @@ pub struct Rung {
     pub headline: f64,
     /// Half the width of its 95 % interval, as a share; `None` of windows below ten seconds.
     pub precision: Option<f64>,
+    /// Transactions that each database would have made in the phases at their full lengths, on
+    /// average over the databases.
+    pub transactions: u64,
 }
 
 /// Simulates a rung. `each` is given every second, and ends the rung by `false`.
@@ -102,10 +105,13 @@ pub fn simulate_rung(
     };
     pass(warm_up.min(effort.warm_up_at_most), Stage::WarmUp, each, &mut |_| true);
     let (mut measured, mut seconds, mut weighted) = (Nanos::ZERO, Vec::new(), 0.0);
+    let mut ended = 0;
     let ended_early = pass(procedure.measure, Stage::Measure, each, &mut |run| {
         let headline: f64 = (0..run.databases.len()).map(|number| run.headline(number)).sum();
         measured = Nanos(measured.0 + run.length().0);
         weighted += headline * run.length().as_secs_f64();
+        let types = run.databases.iter().flat_map(|database| &database.types);
+        ended += types.map(|of| of.committed + of.rolled_back).sum::<u64>();
         if run.length() == SECOND {
             seconds.push(headline);
         }
@@ -113,7 +119,10 @@ pub fn simulate_rung(
         let known = |limit| precision(&seconds).is_some_and(|share| share <= limit);
         !(is_due && effort.precision.is_some_and(known))
     });
+    let planned = warm_up.0.saturating_add(procedure.measure.0) as f64;
+    let times = planned / (measured.0.max(1) as f64 * scenario.databases.len() as f64);
     Ok(Rung {
+        transactions: (ended as f64 * times) as u64,
         measured,
         ended_early,
         headline: weighted / measured.as_secs_f64().max(f64::MIN_POSITIVE),

@@ -1,12 +1,16 @@
-//! The volumes of a design as a target: its devices, or its cluster. Hosts' storage stacks cost
-//! nothing here.
+//! The volumes of a design as a target: its devices, or its cluster.
+//!
+//! What the hosts' storage stack costs is known of the test beds whose block rates were published,
+//! at their full size: [`stack_of`]. Everywhere else it costs nothing, as in the emulation.
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::target::{
     ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished,
 };
 use underlay_model::{Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume};
-use underlay_study::{DatastoreKind, DesignPlan};
+use underlay_study::{DatastoreKind, DesignPlan, Plan};
+
+use crate::experiments::{Effort, fitted_stack, is_reduced};
 
 /// Why a design has no volumes in virtual time.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -25,6 +29,23 @@ pub enum StorageError {
     },
 }
 
+/// What the hosts' storage stack costs in a design: fitted to one published block rate of its test
+/// bed. `None` of other designs, and of sizes that are scaled.
+///
+/// # Errors
+/// The cluster of the test bed cannot be built.
+pub fn stack_of(plan: &Plan, design: &DesignPlan) -> Result<Option<Stack>, ClusterTargetError> {
+    let (DatastoreKind::Cluster(cluster), Some(base)) = (&design.kind, &design.based_on) else {
+        return Ok(None);
+    };
+    if plan.scale.divisor != 1 {
+        return Ok(None);
+    }
+    // The cost does not depend on the seed of the study.
+    let fitted = fitted_stack(base, Effort::FULL, RootSeed(1))?;
+    Ok(fitted.map(|stack| Stack::copying(stack.per_io, is_reduced(cluster))))
+}
+
 /// The volumes of a design, in the order of the plan.
 pub enum DesignTarget {
     /// On devices.
@@ -34,11 +55,23 @@ pub enum DesignTarget {
 }
 
 impl DesignTarget {
-    /// Makes them.
+    /// Makes them, on hosts whose storage stack costs nothing.
     ///
     /// # Errors
     /// Real storage, and clusters that cannot hold the volumes.
     pub fn new(design: &DesignPlan, seed: RootSeed) -> Result<DesignTarget, StorageError> {
+        DesignTarget::with_stack(design, Stack::NONE, seed)
+    }
+
+    /// Makes them, with what the stack of each host of a cluster costs.
+    ///
+    /// # Errors
+    /// Real storage, and clusters that cannot hold the volumes.
+    pub fn with_stack(
+        design: &DesignPlan,
+        stack: Stack,
+        seed: RootSeed,
+    ) -> Result<DesignTarget, StorageError> {
         match &design.kind {
             DatastoreKind::Path { .. } => Err(StorageError::Real(design.name.clone())),
             DatastoreKind::Emulated { devices, link, .. } => {
@@ -70,7 +103,7 @@ impl DesignTarget {
                 let volumes: Vec<_> = design.volumes.iter().map(|volume| volume.capacity).collect();
                 let (spec, policy) = (&cluster.spec, cluster.policy);
                 let mut target =
-                    ClusterTarget::new(spec, policy, Stack::NONE, &volumes, seed).map_err(of)?;
+                    ClusterTarget::new(spec, policy, stack, &volumes, seed).map_err(of)?;
                 if let Some(percent) = cluster.fill_percent {
                     target.fill(percent).map_err(of)?;
                 }

@@ -7,6 +7,7 @@
 
 pub mod observed;
 mod recording;
+mod stacks;
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -31,6 +32,7 @@ use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
 use recording::Recording;
+use stacks::Stacks;
 
 /// What an execution in virtual time depends on, beside the plan.
 #[derive(Clone, Debug)]
@@ -80,7 +82,8 @@ pub fn execute(
     }
     let (path, mut recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
-    let described = describe(how, |found| recorder.finding(&found));
+    let stacks = Stacks::of(plan)?;
+    let described = describe(how, &stacks, |found| recorder.finding(&found));
     described
         .map_err(|error| Stop::host(format!("could not write the record: {}", chain(&error))))?;
     let recorder = SharedRecorder::new(recorder);
@@ -97,7 +100,7 @@ pub fn execute(
     let outcome =
         carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
             let point = points[plan.point_of(run.design)];
-            let active = Active { plan: point, how, recorder: &recorder };
+            let active = Active { plan: point, how, stacks: &stacks, recorder: &recorder };
             active.carry_out((order, plan.schedule.len()), run, observer)
         });
     let status = match &outcome {
@@ -125,7 +128,11 @@ fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
 }
 
 /// What the numbers rest on, as findings of the execution.
-fn describe<E>(how: &How, mut find: impl FnMut(Finding) -> Result<(), E>) -> Result<(), E> {
+fn describe<E>(
+    how: &How,
+    stacks: &Stacks,
+    mut find: impl FnMut(Finding) -> Result<(), E>,
+) -> Result<(), E> {
     let Effort { precision, .. } = how.effort;
     let windows = match precision {
         Some(share) => format!(
@@ -136,9 +143,10 @@ fn describe<E>(how: &How, mut find: impl FnMut(Finding) -> Result<(), E>) -> Res
     };
     let text = format!(
         "Simulated in virtual time by models of engine and storage. Processors without a limit: \
-         {} cores. Demands: {}. {windows} \
-         Storage stacks of hosts cost no time.",
-        how.assumed.cores, how.demands_source
+         {} cores. Demands: {}. {windows} {}",
+        how.assumed.cores,
+        how.demands_source,
+        stacks.sentence()
     );
     find(Finding {
         run: None,
@@ -162,6 +170,7 @@ pub fn seed_of(plan: &Plan, repeat: u32) -> RootSeed {
 struct Active<'a> {
     plan: &'a Plan,
     how: &'a How,
+    stacks: &'a Stacks,
     recorder: &'a SharedRecorder,
 }
 
@@ -223,9 +232,12 @@ impl Active<'_> {
         let mut recording = Recording::new(self.recorder, run, self.plan, design);
         let mut said = Vec::new();
         let result = recording.begin().and_then(|()| {
+            // A run's rungs follow each other on the same database.
+            let mut before = 0_u64;
             for users in &self.plan.procedure.users {
                 let seed = seed_of(self.plan, scheduled.repeat);
-                let rung = self.rung((design, *users), seed, &mut recording, observer)?;
+                let rung = self.rung((design, *users), before, seed, &mut recording, observer)?;
+                before = before.saturating_add(rung.transactions);
                 rungs.push((*users, rung.headline));
                 said.push(json!({
                     "users": users,
@@ -247,13 +259,17 @@ impl Active<'_> {
     fn rung(
         &self,
         (design, users): (&DesignPlan, u32),
+        before: u64,
         seed: RootSeed,
         recording: &mut Recording<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Rung, Abort> {
         let assumed = &self.how.assumed;
-        let scenario = scenario(self.plan, design, users, assumed)
+        let mut scenario = scenario(self.plan, design, users, assumed)
             .map_err(|problems| Abort::Failed(problems.join("; ")))?;
+        for database in &mut scenario.databases {
+            database.transactions_before = before;
+        }
         recording.begin_rung(&scenario);
         let mut phases =
             RungPhases { recorder: self.recorder, run: recording.run(), users, open: None };
@@ -270,7 +286,8 @@ impl Active<'_> {
             };
             failed.is_none()
         };
-        let target = DesignTarget::new(design, seed.child("storage", 0))
+        let stack = self.stacks.get(design);
+        let target = DesignTarget::with_stack(design, stack, seed.child("storage", 0))
             .map_err(|error| Abort::Failed(chain(&error)))?;
         let (effort, rung) = (self.how.effort, (target, &scenario));
         let rung = simulate_rung(rung, procedure, effort, seed, &mut each)

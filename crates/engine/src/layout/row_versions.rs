@@ -1,0 +1,115 @@
+//! Where PostgreSQL puts new versions of rows.
+//!
+//! A page that was loaded full has no room for a new version of one of its rows. The first change
+//! on it moves the row to the end of its table, and every index of the table gets an entry for the
+//! new place. The version that was left behind is pruned as soon as nobody sees it; from then on
+//! changes on the page stay there, as heap-only tuples (PostgreSQL's `README.HOT`). One free place
+//! suffices where transactions are short: it is pruned again before the next change.
+//!
+//! Not here: vacuum, which would let other pages take rows, and splits of index leaves.
+
+use crate::hashing::NumberMap;
+use crate::page::PageId;
+
+/// Which pages of a table have room for a new version.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Room {
+    /// One bit per block.
+    bits: Vec<u64>,
+}
+
+impl Room {
+    /// A row of a block changes. Whether its new version stays on the block; afterwards there is
+    /// room, as the old version goes.
+    pub(crate) fn take(&mut self, block: u32) -> bool {
+        let (word, bit) = (block as usize / 64, 1_u64 << (block % 64));
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        let had = self.bits[word] & bit != 0;
+        self.bits[word] |= bit;
+        had
+    }
+}
+
+/// The places of the rows of a table that was loaded in the order of its keys, with full pages.
+#[derive(Clone, Debug)]
+pub(crate) struct RowVersions {
+    relation: u16,
+    rows_per_page: u32,
+    /// The place behind the last row, in rows.
+    end: u64,
+    room: Room,
+    /// Blocks of rows that have left the page they were loaded to.
+    moved: NumberMap<u32>,
+}
+
+impl RowVersions {
+    /// A table of `rows` rows.
+    pub(crate) fn new(relation: u16, rows: u64, rows_per_page: u32) -> RowVersions {
+        // New rows begin a page of their own: the last loaded page counts as full.
+        let end = rows.div_ceil(u64::from(rows_per_page)) * u64::from(rows_per_page);
+        RowVersions {
+            relation,
+            rows_per_page,
+            end,
+            room: Room::default(),
+            moved: NumberMap::default(),
+        }
+    }
+
+    fn block(&self, place: u64) -> u32 {
+        (place / u64::from(self.rows_per_page)) as u32
+    }
+
+    /// The page of a row, by its number in the order of loading.
+    pub(crate) fn page(&self, row: u64) -> PageId {
+        let block = self.moved.get(&row).copied().unwrap_or_else(|| self.block(row));
+        PageId::new(self.relation, block)
+    }
+
+    /// A row changes. The page where it was, and where its new version is unless it is the same.
+    pub(crate) fn change(&mut self, row: u64) -> (PageId, Option<PageId>) {
+        let page = self.page(row);
+        let block = self.block(self.end);
+        // The page at the end is not full yet.
+        if self.room.take(page.block()) || block == page.block() {
+            return (page, None);
+        }
+        self.end += 1;
+        self.moved.insert(row, block);
+        (page, Some(PageId::new(self.relation, block)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RowVersions;
+    use crate::page::PageId;
+
+    #[test]
+    fn the_first_change_on_a_full_page_moves_the_row_and_makes_room() {
+        let mut rows = RowVersions::new(3, 95, 10);
+        let page = |block| PageId::new(3, block);
+        assert_eq!(rows.page(25), page(2));
+        assert_eq!(rows.change(25), (page(2), Some(page(10))));
+        assert_eq!(rows.page(25), page(10));
+        // The others stay, and so do their later changes.
+        assert_eq!((rows.change(26), rows.change(29)), ((page(2), None), (page(2), None)));
+        // Rows that moved fill a page of the end, which is full in its turn.
+        for block in (0..10).filter(|block| *block != 2) {
+            assert_eq!(rows.change(block * 10), (page(block as u32), Some(page(10))));
+        }
+        assert_eq!(rows.change(25), (page(10), Some(page(11))));
+        assert_eq!(rows.change(0), (page(10), None));
+    }
+
+    #[test]
+    fn every_page_makes_at_most_one_row_move() {
+        let mut rows = RowVersions::new(0, 1_000, 10);
+        let moved = (0..5_000_u64).filter(|n| rows.change(n * 7 % 1_000).1.is_some()).count();
+        // 100 loaded pages, the pages their rows fill, and the pages that those rows fill.
+        assert!((100..=111).contains(&moved), "{moved}");
+        assert!((0..1_000).all(|row| rows.change(row).1.is_none()));
+    }
+}
