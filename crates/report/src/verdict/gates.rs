@@ -108,8 +108,9 @@ fn commits(situation: &Situation) -> Gate {
         return not_judged("G3", TITLE, reason);
     };
     let off = (database - client).abs() / client.max(f64::MIN_POSITIVE);
-    // Sessions hand in their counts up to a second late, which matters in short windows.
-    let lag = 0.5 / situation.window_s.max(1.0);
+    // Sessions hand in their counts up to a second late, which matters in short windows: the more, the more
+    // of the load comes in single seconds.
+    let lag = 0.5 * situation.burst / situation.window_s.max(1.0);
     let limit = 0.02_f64.max(lag);
     let text = format!(
         "{}/s by the database, {}/s by the client: {} apart (limit {}{})",

@@ -29,6 +29,8 @@ pub(crate) struct Situation {
     pub(crate) database_per_second: Option<f64>,
     /// What the client completed in the same span.
     pub(crate) alongside_per_second: Option<f64>,
+    /// The busiest second of a window over its mean second; at least 1.
+    pub(crate) burst: f64,
     pub(crate) budget: Option<TimeBudget>,
     pub(crate) wait_samples: u64,
     pub(crate) idle_share: Option<f64>,
@@ -115,6 +117,7 @@ impl Situation {
             error_share: pooled(&|w| Some(w.load.error_share)).unwrap_or(0.0),
             database_per_second: pooled(&|w| w.load.database_per_second),
             alongside_per_second: pooled(&|w| w.load.alongside_per_second),
+            burst: windows.iter().map(|w| burst(&w.headline_ticks)).fold(1.0, f64::max),
             budget: TimeBudget::mean(&budgets),
             wait_samples: windows.iter().filter_map(|w| w.waits.as_ref()).map(|w| w.samples).sum(),
             idle_share: pooled(&|w| w.cpu.idle_share),
@@ -151,4 +154,11 @@ impl Situation {
 
 fn share_of_host(cpu: &CpuFacts, cores: Option<f64>) -> Option<f64> {
     Some(cores? / cpu.host_cores?)
+}
+
+/// The largest over the mean.
+fn burst(ticks: &[f64]) -> f64 {
+    let sum: f64 = ticks.iter().sum();
+    let largest = ticks.iter().copied().fold(0.0, f64::max);
+    if sum > 0.0 { largest * ticks.len() as f64 / sum } else { 1.0 }
 }

@@ -171,6 +171,7 @@ mod tests {
             error_share: 0.0,
             database_per_second: Some(1000.0),
             alongside_per_second: Some(1000.0),
+            burst: 1.0,
             budget: Some(TimeBudget { sessions, holders: Default::default() }),
             wait_samples: 1200,
             idle_share: Some(0.6),
@@ -480,6 +481,19 @@ mod tests {
         let mut unsampled = good;
         unsampled.budget = None;
         assert_eq!(class(&unsampled), "inconclusive");
+    }
+
+    /// A database hands its counts in up to a second late. A load that comes in bursts may so be off by a large part.
+    #[test]
+    fn counts_of_a_load_in_bursts_may_be_late() {
+        let mut late = situation(&[(TimeClass::Log, 7.0), (TimeClass::Cpu, 1.0)]);
+        late.window_s = 16.0;
+        late.database_per_second = Some(1170.0);
+        assert_eq!(class(&late), "inconclusive");
+        late.burst = 6.0;
+        assert_eq!(class(&late), "log");
+        late.database_per_second = Some(1500.0);
+        assert_eq!(class(&late), "inconclusive");
     }
 
     #[test]
