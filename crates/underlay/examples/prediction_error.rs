@@ -1,0 +1,272 @@
+//! How far predictions are from what is then measured: a study of three emulated designs and four rungs per engine. The first
+//! design is the record that `underlay predict` is given; the other two are predicted and compared with their own measurement.
+//!
+//! Printed per rung: measured and predicted new orders per minute and p95, and the class most of the sessions' time went to.
+//! The first design's rows show the plain simulation with the demands of the record. The sum is the median and the largest error.
+//!
+//! Runs the program itself, so `underlay` must be built in the same profile. Needs root and the engine's programs.
+//!
+//! `cargo run --release -p underlay --example prediction_error -- [--engine postgresql|mariadb]... [--repeats N]
+//! [--measure SECONDS] [--keep DIR] [--json FILE]`
+
+use serde_json::{Value, json};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Failure = Box<dyn Error>;
+
+/// 0.9 GB of data over 320 MiB of memory, on parts of three devices that two processors can load.
+const STUDY: &str = r#"
+name = "prediction-error"
+question = "How far are predictions from what is measured?"
+
+[engine]
+kind = "ENGINE"
+memory-limit = "320MiB"
+
+[engine.settings]
+SETTINGS
+
+[volumes]
+data = { capacity = "3GiB" }
+wal = { capacity = "1536MiB" }
+backup = { capacity = "1GiB" }
+
+[[design]]
+use = "kingston-nvme"
+name = "nvme"
+
+[design.datastore.emulated]
+devices = [{ name = "nvme", profile = "dc1500m-960", overrides = { divisor = 16 } }]
+
+[[design]]
+use = "kingston-sata-5200eco"
+name = "sata"
+
+[design.datastore.emulated]
+devices = [{ name = "sata", profile = "5200eco-1920", overrides = { divisor = 16 } }]
+
+[[design]]
+use = "kingston-sata-dc500m"
+name = "quarter"
+
+[design.datastore.emulated]
+devices = [{ name = "quarter", profile = "dc500m-1920", overrides = { divisor = 4 } }]
+
+[workload.tpcc]
+warehouses = 8
+home-warehouse = "drawn"
+
+[procedure]
+users = [1, 4, 8, 16]
+warm-up = "3s"
+ramp-up = "1s"
+null-twin = false
+"#;
+/// The design that is measured, and those that are predicted.
+const MEASURED: &str = "nvme";
+const PREDICTED: [&str; 2] = ["sata", "quarter"];
+
+struct Options {
+    engines: Vec<String>,
+    repeats: u32,
+    measure_s: u32,
+    keep: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+/// A rung of a design: what was measured and what was predicted.
+struct Point {
+    engine: String,
+    design: String,
+    users: u64,
+    nopm: [f64; 2],
+    p95_ms: [f64; 2],
+    /// Where most time went: observed, simulated.
+    most_time: [String; 2],
+}
+
+impl Point {
+    fn error(pair: [f64; 2]) -> f64 {
+        pair[1] / pair[0] - 1.0
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "engine": self.engine,
+            "design": self.design,
+            "users": self.users,
+            "is_predicted": self.design != MEASURED,
+            "measured": { "nopm": self.nopm[0], "p95_ms": self.p95_ms[0], "most_time": self.most_time[0] },
+            "predicted": { "nopm": self.nopm[1], "p95_ms": self.p95_ms[1], "most_time": self.most_time[1] },
+        })
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let options = options()?;
+    let scratch = tempfile::tempdir()?;
+    let folder = options.keep.as_deref().unwrap_or(scratch.path());
+    std::fs::create_dir_all(folder)?;
+    let mut points = Vec::new();
+    for engine in &options.engines {
+        points.extend(of_engine(engine, folder, &options)?);
+    }
+    println!(
+        "\nengine      design   users   NOPM measured  predicted  error    p95 ms measured  predicted  error   most time"
+    );
+    for point in &points {
+        println!(
+            "{:<11} {:<8} {:>5} {:>15.0} {:>10.0} {:>+5.0} % {:>18.1} {:>10.1} {:>+5.0} %   {} / {}",
+            point.engine,
+            point.design,
+            point.users,
+            point.nopm[0],
+            point.nopm[1],
+            100.0 * Point::error(point.nopm),
+            point.p95_ms[0],
+            point.p95_ms[1],
+            100.0 * Point::error(point.p95_ms),
+            point.most_time[0],
+            point.most_time[1]
+        );
+    }
+    for (what, is_predicted) in
+        [("simulated with demands of the record", false), ("predicted", true)]
+    {
+        let of: Vec<&Point> =
+            points.iter().filter(|point| (point.design != MEASURED) == is_predicted).collect();
+        let errors = |pair: &dyn Fn(&Point) -> [f64; 2]| {
+            let mut errors: Vec<f64> =
+                of.iter().map(|point| Point::error(pair(point)).abs()).collect();
+            errors.sort_by(f64::total_cmp);
+            let last = errors.last().copied().unwrap_or(f64::NAN);
+            (100.0 * median(&errors), 100.0 * last)
+        };
+        let (nopm, p95) = (errors(&|point| point.nopm), errors(&|point| point.p95_ms));
+        println!(
+            "{what}, {} points: NOPM error {:.0} % median, {:.0} % at most; p95 {:.0} % median, {:.0} % at most",
+            of.len(),
+            nopm.0,
+            nopm.1,
+            p95.0,
+            p95.1
+        );
+    }
+    if let Some(file) = options.json {
+        let all: Vec<Value> = points.iter().map(Point::as_json).collect();
+        std::fs::write(file, serde_json::to_string_pretty(&all)?)?;
+    }
+    Ok(())
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    match sorted.len() {
+        0 => f64::NAN,
+        length => (sorted[(length - 1) / 2] + sorted[length / 2]) / 2.0,
+    }
+}
+
+fn options() -> Result<Options, Failure> {
+    let mut options =
+        Options { engines: Vec::new(), repeats: 1, measure_s: 10, keep: None, json: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match name.as_str() {
+            "--engine" => options.engines.push(value),
+            "--repeats" => options.repeats = value.parse()?,
+            "--measure" => options.measure_s = value.parse()?,
+            "--keep" => options.keep = Some(value.into()),
+            "--json" => options.json = Some(value.into()),
+            other => return Err(format!("unknown option {other}").into()),
+        }
+    }
+    if options.engines.is_empty() {
+        options.engines = vec!["postgresql".to_string(), "mariadb".to_string()];
+    }
+    Ok(options)
+}
+
+/// The output of the program, which is in the folder above this example's.
+fn underlay(arguments: &[&str]) -> Result<Value, Failure> {
+    let own = std::env::current_exe()?;
+    let profile = own.parent().and_then(Path::parent).ok_or("no folder of the profile")?;
+    let output = Command::new(profile.join("underlay")).args(arguments).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn of_engine(engine: &str, folder: &Path, options: &Options) -> Result<Vec<Point>, Failure> {
+    let settings = match engine {
+        "mariadb" => "innodb_buffer_pool_size = \"192M\"",
+        _ => "shared_buffers = \"96MB\"\ncheckpoint_timeout = \"30s\"\nmax_wal_size = \"1GB\"",
+    };
+    let study = folder.join(format!("{engine}.toml"));
+    std::fs::write(&study, STUDY.replace("ENGINE", engine).replace("SETTINGS", settings))?;
+    let record = folder.join(format!("{engine}.sqlite"));
+    let (study, record) = (study.to_string_lossy(), record.to_string_lossy());
+    let repeats = options.repeats.to_string();
+    let measure = format!("{}s", options.measure_s);
+    let analysis = underlay(&[
+        "run",
+        &study,
+        "--out",
+        &record,
+        "--no-progress",
+        "--json",
+        "--repeats",
+        &repeats,
+        "--measure",
+        &measure,
+    ])?;
+    let mut arguments = vec!["predict", &record, "--json", "--measured", MEASURED];
+    PREDICTED.iter().for_each(|design| arguments.extend(["--design", design]));
+    let predicted = underlay(&arguments)?;
+    let mut points = Vec::new();
+    for rung in predicted["own"]["rungs"].as_array().ok_or("no rungs")? {
+        let simulated = [&rung["simulated"], &rung["simulated_p95_ns"]];
+        points.push(point(engine, MEASURED, rung, simulated, &analysis)?);
+    }
+    for design in predicted["designs"].as_array().ok_or("no designs")? {
+        let name = design["design"].as_str().ok_or("no name")?;
+        for rung in design["rungs"].as_array().ok_or("no rungs")? {
+            let values = [&rung["predicted"]["value"], &rung["p95_ns"]["value"]];
+            points.push(point(engine, name, rung, values, &analysis)?);
+        }
+    }
+    Ok(points)
+}
+
+/// Sets what was predicted of a rung beside what was measured.
+fn point(
+    engine: &str,
+    design: &str,
+    rung: &Value,
+    [nopm, p95_ns]: [&Value; 2],
+    analysis: &Value,
+) -> Result<Point, Failure> {
+    let users = rung["users"].as_u64().ok_or("no users")?;
+    let designs = analysis["designs"].as_array().ok_or("no designs")?;
+    let number = designs.iter().position(|it| it["name"] == design).ok_or("an unknown design")?;
+    let is_it = |it: &&Value| it["design"] == number && it["users"] == users;
+    let list = |key: &str| analysis[key].as_array().map_or(&[][..], Vec::as_slice);
+    let measured = list("rungs").iter().find(is_it).ok_or("a rung that was not measured")?;
+    let latencies = measured["latencies"].as_array().ok_or("no latencies")?;
+    let orders =
+        latencies.iter().find(|row| row["transaction"] == "new_order").ok_or("no orders")?;
+    let observed = list("bottlenecks").iter().find(is_it);
+    let observed = observed.and_then(|it| it["class"].as_str()).unwrap_or("none");
+    let number = |value: &Value| value.as_f64().ok_or_else(|| format!("not a number: {value}"));
+    Ok(Point {
+        engine: engine.to_string(),
+        design: design.to_string(),
+        users,
+        nopm: [number(&measured["metrics"]["headline"]["value"])?, number(nopm)?],
+        p95_ms: [number(&orders["p95"]["value"])? / 1e6, number(p95_ns)? / 1e6],
+        most_time: [observed.to_string(), rung["most_time"].as_str().unwrap_or("").to_string()],
+    })
+}
