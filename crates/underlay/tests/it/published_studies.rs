@@ -1,7 +1,7 @@
 //! Every published study of a database at its laptop size, shrunk further to seconds, end to end on real servers: designs, axes,
 //! databases, faults and jobs of each are carried out, what comes out is complete, and nothing is left on the host.
 //!
-//! Numbers are not judged: windows of three seconds on a small part of the data say nothing about storage. Studies of block loads
+//! Numbers are not judged: windows of five seconds on a small part of the data say nothing about storage. Studies of block loads
 //! are tested by `block_study`, in virtual time and in real time.
 
 use crate::common::{Bench, cannot_run_servers, control_groups_of};
@@ -18,7 +18,7 @@ const OF_ALL: &[(&str, &str)] =
 const OF_USERS: &[(&str, &str)] = &[
     ("procedure.warm-up", "\"500ms\""),
     ("procedure.ramp-up", "\"500ms\""),
-    ("procedure.measure", "\"3s\""),
+    ("procedure.measure", "\"5s\""),
     ("procedure.null-twin", "false"),
 ];
 /// One warehouse at the scale of 1/64.
