@@ -57,7 +57,6 @@ pub(crate) struct Database {
     log_requests: Vec<(u64, u32)>,
     pub(crate) places: [Station; Place::COUNT],
     pub(crate) types: Vec<TypeResult>,
-    pub(crate) headline_seconds: Vec<u32>,
     pub(crate) measured_from: Nanos,
 }
 
@@ -100,7 +99,6 @@ impl Database {
             log_requests: Vec::new(),
             places: Default::default(),
             types: types.map(|name| TypeResult { name, ..TypeResult::default() }).collect(),
-            headline_seconds: Vec::new(),
             measured_from: Nanos::ZERO,
             demands,
             layout,
@@ -478,7 +476,6 @@ impl Database {
             name: self.spec.name.clone(),
             types: std::mem::replace(&mut self.types, fresh),
             headline: self.spec.workload.headline(),
-            headline_seconds: std::mem::take(&mut self.headline_seconds),
             places,
             io,
             pool: self.pool.take_counters(),

@@ -59,8 +59,6 @@ mod cleaner;
 
 mod engine;
 
-mod precision;
-
 mod simulation;
 
 mod users;

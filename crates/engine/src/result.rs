@@ -106,8 +106,6 @@ pub struct DatabaseResult {
     pub types: Vec<TypeResult>,
     /// The headline of the workload.
     pub headline: Headline,
-    /// Committed transactions that the headline counts, per second of the window.
-    pub headline_seconds: Vec<u32>,
     /// By [`Place`]: visits and stays of transactions.
     pub places: [Station; Place::COUNT],
     /// I/O requests.
@@ -175,9 +173,6 @@ pub struct EngineRun {
     pub databases: Vec<DatabaseResult>,
     /// In the order of the scenario.
     pub hosts: Vec<HostResult>,
-    /// Half the 95 % interval of the headline relative to it, from batch means; of the database
-    /// with the widest. `None` for windows below ten seconds, and where nothing was counted.
-    pub half_width: Option<f64>,
     /// Simulated events in the window: bursts, I/O requests and timers.
     pub events: u64,
 }

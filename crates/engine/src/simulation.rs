@@ -7,7 +7,6 @@
 use crate::core_state::{Core, Purpose, Task};
 use crate::database::Database;
 use crate::layout::Layout;
-use crate::precision::relative_half_width;
 use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult};
 use crate::sources::Source;
 use crate::spec::{Scenario, ScenarioProblem};
@@ -98,24 +97,9 @@ impl<T: Target> Simulation<T> {
     /// Lets time pass: a warm-up, and a window that is measured.
     pub fn run(&mut self, window: &Window) -> EngineRun {
         let from = self.warm_up(window);
-        self.measure(from, from + window.measure)
-    }
-
-    /// The same, but the window ends early when it is known well enough: when half the 95 %
-    /// interval of every database's headline is at most `half_width` of it. Looked at once a
-    /// second, after at least ten. Whether that was reached is in [`EngineRun::half_width`].
-    pub fn run_until_precise(&mut self, window: &Window, half_width: f64) -> EngineRun {
-        let from = self.warm_up(window);
-        let end = from + window.measure;
-        let mut until = from;
-        while until < end {
-            until = (until + Nanos::from_secs(1)).min(end);
-            self.advance(until);
-            if self.half_width(until - from).is_some_and(|reached| reached <= half_width) {
-                break;
-            }
-        }
-        self.measure(from, until)
+        let until = from + window.measure;
+        self.advance(until);
+        self.take(from, until)
     }
 
     /// Lets the warm-up pass; returns when the window begins.
@@ -129,25 +113,9 @@ impl<T: Target> Simulation<T> {
         }
         let from = self.core.now + window.warm_up;
         self.advance(from);
-        self.take(from, from, None);
+        self.take(from, from);
         self.events = 0;
         from
-    }
-
-    fn measure(&mut self, from: Nanos, until: Nanos) -> EngineRun {
-        self.advance(until);
-        let half_width = self.half_width(until - from);
-        self.take(from, until, half_width)
-    }
-
-    /// The widest relative interval of the databases' headlines.
-    fn half_width(&self, length: Nanos) -> Option<f64> {
-        let seconds = (length.0 / 1_000_000_000) as usize;
-        let widths = self
-            .databases
-            .iter()
-            .map(|database| relative_half_width(&database.headline_seconds, seconds));
-        widths.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
     }
 
     /// Handles every event up to `until`.
@@ -231,7 +199,7 @@ impl<T: Target> Simulation<T> {
     }
 
     /// What was counted; counting begins again at `until`.
-    fn take(&mut self, from: Nanos, until: Nanos, half_width: Option<f64>) -> EngineRun {
+    fn take(&mut self, from: Nanos, until: Nanos) -> EngineRun {
         let core = &mut self.core;
         let databases = self.databases.iter_mut().map(|database| {
             let stations = &mut core.stations[usize::from(database.number)];
@@ -249,6 +217,6 @@ impl<T: Target> Simulation<T> {
                 threads: *threads,
             });
         let hosts = hosts.collect();
-        EngineRun { from, until, databases, hosts, half_width, events: self.events }
+        EngineRun { from, until, databases, hosts, events: self.events }
     }
 }

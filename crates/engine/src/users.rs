@@ -112,13 +112,6 @@ impl Database {
             counted.rolled_back += u64::from(!state.script.succeeds);
             counted.response.record((core.now - state.intended).0);
             counted.service.record((core.now - state.started).0);
-            if state.script.succeeds && self.spec.workload.headline().types.contains(&kind) {
-                let second = ((core.now - self.measured_from).0 - 1) / 1_000_000_000;
-                if second as usize >= self.headline_seconds.len() {
-                    self.headline_seconds.resize(second as usize + 1, 0);
-                }
-                self.headline_seconds[second as usize] += 1;
-            }
         }
         match self.connecting.pop_front() {
             Some(next) => core.ready.push_back((self.number, next)),

@@ -25,11 +25,13 @@ pub const LEFT_BEHIND: u8 = 8;
 pub const WORSE: u8 = 9;
 /// `compare --fail-if-worse`: the records do not tell whether it is.
 pub const UNDECIDED: u8 = 10;
+/// `size`: no design of the family meets the target.
+pub const TARGET_MISSED: u8 = 11;
 /// Stopped by Ctrl-C or SIGTERM, cleanly.
 pub const INTERRUPTED: u8 = 130;
 
 /// The table for `--help` and the reference.
-pub const TABLE: [(u8, &str); 12] = [
+pub const TABLE: [(u8, &str); 13] = [
     (OK, "done"),
     (INTERNAL, "internal error (a bug: please report it)"),
     (BAD_INPUT, "bad input: study, argument or file; nothing was changed"),
@@ -41,5 +43,6 @@ pub const TABLE: [(u8, &str); 12] = [
     (LEFT_BEHIND, "a resource that Underlay created could not be removed"),
     (WORSE, "compare --fail-if-worse: the second record is worse than allowed"),
     (UNDECIDED, "compare --fail-if-worse: the records cannot tell; repeat the runs more often"),
+    (TARGET_MISSED, "size: no design of the family meets the target"),
     (INTERRUPTED, "interrupted; shut down cleanly"),
 ];

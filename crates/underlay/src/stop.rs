@@ -66,6 +66,11 @@ impl Stop {
         Stop::new(exit_code::UNDECIDED, message)
     }
 
+    /// No design meets a target.
+    pub fn target_missed(message: impl Into<String>) -> Stop {
+        Stop::new(exit_code::TARGET_MISSED, message)
+    }
+
     /// Something could not be removed.
     pub fn left_behind(message: impl Into<String>) -> Stop {
         Stop::new(exit_code::LEFT_BEHIND, message)

@@ -9,7 +9,8 @@
 //! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`sysbench`], transactions compatible
 //! with sysbench's OLTP scripts; [`dvdstore`], a web shop after DVD Store 3; [`batch`], insertion of
 //! many rows; [`warehouse`], decision support derived from TPC-H; [`backup`], backup and restore cycles; [`block`], streams of reads
-//! and writes on volumes; [`arrivals`], when open-loop work is due; [`objective`], a latency target. What is deliberately not here:
+//! and writes on volumes; [`arrivals`], when open-loop work is due; [`objective`], a latency target, with [`judgement`] and
+//! [`rate_search`]. What is deliberately not here:
 //! SQL, connections, devices, measured times.
 
 // Pure: clippy.toml lists what is denied, and why.
@@ -18,6 +19,10 @@
 pub mod arrivals;
 
 pub mod objective;
+
+pub mod judgement;
+
+pub mod rate_search;
 
 pub mod identity;
 

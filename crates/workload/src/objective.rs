@@ -1,7 +1,7 @@
 //! A latency target in words and numbers: `p99=10ms`. Pure.
 //!
 //! "p99 = 10 ms" means: at most 1 % of the transactions respond later than 10 ms after their intended start. What a
-//! measured window says about it is judged where windows are (`driver::objective`).
+//! measured window says about it is in [`crate::judgement`].
 
 use std::fmt;
 use std::str::FromStr;

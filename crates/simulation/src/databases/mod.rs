@@ -3,14 +3,24 @@
 //!
 //! [`problems`] says what cannot be simulated, all of it at once. [`scenario`] and [`DesignTarget`]
 //! map a design at a number of users; [`simulate_rung`] lets its users work, second by second.
+//! [`Bed`] offers rates to a design and searches the highest within a latency target; [`Family`] has
+//! the designs among which the smallest is looked for.
 //! Deliberately not here: records, files, threads, and what transactions cost
 //! ([`underlay_engine::DemandProfile`]).
 
+mod bottleneck;
+
+mod carried;
+
 mod demand_file;
+
+mod family;
 
 mod mapping;
 
 mod observation;
+
+mod offered;
 
 mod prediction;
 
@@ -18,15 +28,34 @@ mod refusals;
 
 mod rung;
 
+mod sizing;
+
+mod space;
+
 mod storage;
 
+mod vary;
+
+mod what_if;
+
+#[cfg(test)]
+mod tests;
+
+pub use bottleneck::Bottleneck;
+pub use carried::{AtRate, Bed, Carried, Target};
 pub use demand_file::{DemandFile, DemandFileError, Observed};
+pub use family::{Family, FamilyProblem, Member};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};
-pub use prediction::{Change, Prediction, SinglePlan, SinglePlanError, fitted, predicted};
+pub use offered::{Offer, Offered};
+pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
 pub use refusals::problems;
 pub use rung::{Effort, Rung, RungError, Stage, simulate_rung};
+pub use sizing::{Answer, Demand, Row, sized};
+pub use space::{Space, space};
 pub use storage::{DesignTarget, StorageError, stack_of};
+pub use vary::{Values, Varied, Vary, VaryError};
+pub use what_if::{Change, NoMeaning};
 
 use underlay_core::Evidence;
 use underlay_study::{Plan, TimeDilation};

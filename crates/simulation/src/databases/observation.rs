@@ -4,6 +4,8 @@ use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::Place;
 use underlay_engine::{EngineRun, Scenario};
 
+use super::bottleneck::Bottleneck;
+
 /// A measured window at a number of users.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
@@ -11,6 +13,8 @@ pub struct Observation {
     pub users: u32,
     /// The headline in its unit.
     pub headline: f64,
+    /// Transactions of all types per second.
+    pub transactions_per_second: f64,
     /// 95th percentile of the response times of what the headline counts.
     pub p95: Option<Nanos>,
     /// 99th percentile.
@@ -75,6 +79,8 @@ pub struct Observing {
     missed: u64,
     written: u64,
     present: [f64; Place::COUNT],
+    /// Busy share of the threads of the busiest host, times its seconds.
+    busy: f64,
 }
 
 impl Observing {
@@ -82,6 +88,8 @@ impl Observing {
     pub fn add(&mut self, second: &EngineRun, scenario: &Scenario) {
         let length = second.length().as_secs_f64();
         self.seconds += length;
+        let busy = second.hosts.iter().map(|host| host.busy(second.length()));
+        self.busy += busy.fold(0.0, f64::max) * length;
         self.cpu_ns += second.hosts.iter().map(|host| host.used.busy_thread_ns).sum::<f64>();
         for (number, database) in second.databases.iter().enumerate() {
             self.headline += second.headline(number) * length;
@@ -117,6 +125,7 @@ impl Observing {
         Observation {
             users,
             headline: self.headline / self.seconds.max(f64::MIN_POSITIVE),
+            transactions_per_second: self.ended as f64 / self.seconds.max(f64::MIN_POSITIVE),
             p95: self.response.quantile(0.95).map(Nanos),
             p99: self.response.quantile(0.99).map(Nanos),
             costs: Costs {
@@ -128,6 +137,11 @@ impl Observing {
             },
             most_time: most.map_or("", Place::as_str),
         }
+    }
+
+    /// Where the transactions spent their time.
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
+        Bottleneck::of(&self.present, self.busy / self.seconds.max(f64::MIN_POSITIVE))
     }
 }
 

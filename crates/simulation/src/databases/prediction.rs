@@ -7,13 +7,15 @@
 //! measured.
 
 use underlay_core::RootSeed;
-use underlay_engine::{DemandProfile, EngineSpec};
-use underlay_study::{DatastoreKind, DesignPlan, Plan};
+use underlay_engine::{DemandProfile, Scenario};
+use underlay_study::{DesignPlan, Plan};
 
-use super::mapping::{Assumptions, scenario};
+use super::mapping::Assumptions;
 use super::observation::{Costs, Observation, Observing, Range};
+use super::offered::{Offer, Offered};
 use super::rung::{Effort, Stage, simulate_rung};
 use super::storage::DesignTarget;
+use super::what_if::{Change, NoMeaning, built};
 
 /// Why a record's workload cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,38 +31,6 @@ pub enum SinglePlanError {
 /// A plan of one database without axes, at the numbers of users of which its load can be repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct SinglePlan<'a>(&'a Plan);
-
-/// What is changed about a design, to see what it would do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Nothing.
-    None,
-    /// Writes and flushes of the log take half as long.
-    HalfLogLatency,
-    /// Twice the memory, of the server's cache and of the page cache.
-    TwiceMemory,
-    /// Twice the cores.
-    TwiceCores,
-    /// Volumes of a cluster survive two failures.
-    TwoFailures,
-}
-
-impl Change {
-    /// What users may want to change, in the order of the table.
-    pub const ALL: [Change; 4] =
-        [Change::HalfLogLatency, Change::TwiceMemory, Change::TwiceCores, Change::TwoFailures];
-
-    /// For people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Change::None => "as it is",
-            Change::HalfLogLatency => "half the log latency",
-            Change::TwiceMemory => "twice the memory",
-            Change::TwiceCores => "twice the cores",
-            Change::TwoFailures => "FTT=2",
-        }
-    }
-}
 
 impl<'a> SinglePlan<'a> {
     /// Takes a plan.
@@ -80,57 +50,49 @@ impl<'a> SinglePlan<'a> {
         self.0
     }
 
-    /// Simulates a design at a number of users. `Ok(None)` where the change has no meaning for it.
+    /// Simulates a design at a number of users.
     ///
     /// # Errors
     /// Designs and values that cannot be simulated.
     pub fn simulate(
+        &self,
+        design: &DesignPlan,
+        users: u32,
+        assumed: &Assumptions,
+        effort: Effort,
+        seed: RootSeed,
+    ) -> Result<Observation, String> {
+        match built(self.0, (design, None), users, assumed, seed)? {
+            Ok(built) => self.observed(built, users, effort, seed),
+            Err(NoMeaning(why)) => Err(why),
+        }
+    }
+
+    /// Simulates a design with something changed.
+    ///
+    /// # Errors
+    /// Designs and values that cannot be simulated.
+    pub fn what_if(
         &self,
         (design, change): (&DesignPlan, Change),
         users: u32,
         assumed: &Assumptions,
         effort: Effort,
         seed: RootSeed,
-    ) -> Result<Option<Observation>, String> {
-        let mut scenario =
-            scenario(self.0, design, users, assumed).map_err(|problems| problems.join("; "))?;
-        let mut changed = design.clone();
-        let log = scenario.databases.first().map_or(0, |database| database.log.volume);
-        match (change, &mut changed.kind) {
-            (Change::TwiceMemory, _) => {
-                for database in &mut scenario.databases {
-                    match &mut database.engine {
-                        EngineSpec::Postgresql(settings) => {
-                            settings.shared_buffers.0 *= 2;
-                            settings.page_cache.0 *= 2;
-                        }
-                        EngineSpec::Mariadb(settings) => settings.buffer_pool_size.0 *= 2,
-                    }
-                }
-            }
-            (Change::TwiceCores, _) => {
-                scenario.hosts.iter_mut().for_each(|host| host.cores *= 2);
-            }
-            (Change::TwoFailures, DatastoreKind::Cluster(cluster)) => {
-                let failures = &mut cluster.policy.failures_to_tolerate;
-                if *failures >= 2 {
-                    return Ok(None);
-                }
-                *failures = 2;
-            }
-            (Change::TwoFailures, _) => return Ok(None),
-            (Change::None | Change::HalfLogLatency, _) => {}
+    ) -> Result<Result<Observation, NoMeaning>, String> {
+        match built(self.0, (design, Some(change)), users, assumed, seed)? {
+            Ok(built) => self.observed(built, users, effort, seed).map(Ok),
+            Err(no_meaning) => Ok(Err(no_meaning)),
         }
-        let target = DesignTarget::new(&changed, seed.child("storage", 0));
-        let mut target = match (target, change) {
-            (Ok(target), _) => target,
-            // Too few hosts for it.
-            (Err(_), Change::TwoFailures) => return Ok(None),
-            (Err(error), _) => return Err(chain(&error)),
-        };
-        if change == Change::HalfLogLatency && !target.halve_writes(log) {
-            return Ok(None);
-        }
+    }
+
+    fn observed(
+        &self,
+        (target, scenario): (DesignTarget, Scenario),
+        users: u32,
+        effort: Effort,
+        seed: RootSeed,
+    ) -> Result<Observation, String> {
         let mut observing = Observing::default();
         simulate_rung(
             (target, &scenario),
@@ -145,14 +107,26 @@ impl<'a> SinglePlan<'a> {
             },
         )
         .map_err(|error| error.to_string())?;
-        Ok(Some(observing.observation(users)))
+        Ok(observing.observation(users))
     }
-}
 
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
+    /// Offers a rate to a design, with so many transactions in service at most.
+    ///
+    /// # Errors
+    /// Designs and values that cannot be simulated.
+    pub fn offer(
+        &self,
+        design: &DesignPlan,
+        sessions: u32,
+        offer: &Offer,
+        assumed: &Assumptions,
+        seed: RootSeed,
+    ) -> Result<Offered, String> {
+        match built(self.0, (design, None), sessions, assumed, seed)? {
+            Ok((target, scenario)) => Offered::new(target, scenario, offer, seed)
+                .map_err(|error| format!("design `{}`: {error}", design.title)),
+            Err(NoMeaning(why)) => Err(why),
+        }
     }
 }
 

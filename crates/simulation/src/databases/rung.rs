@@ -131,7 +131,7 @@ pub fn simulate_rung(
 }
 
 /// Transactions after which caches are about full: each touches some pages that the others do not.
-fn transactions_to_fill(scenario: &Scenario) -> u64 {
+pub(super) fn transactions_to_fill(scenario: &Scenario) -> u64 {
     const NEW_PAGES: u64 = 8;
     let pages = scenario.databases.iter().map(|database| {
         let cache = match &database.engine {

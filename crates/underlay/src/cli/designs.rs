@@ -7,8 +7,8 @@ use crate::stop::Stop;
 use std::path::Path;
 use underlay_model::builtin;
 use underlay_study::{
-    Colour, DatastoreKind, Problems, Source, builtin_datastore, builtin_designs, parse_design,
-    single_device, suggest_design,
+    Colour, DatastoreKind, DesignPlan, Problems, Source, builtin_datastore, builtin_designs,
+    parse_design, single_device, suggest_design,
 };
 
 /// Where the volumes of the design named on the command line live: a file, or something built in.
@@ -36,6 +36,43 @@ pub fn datastore_of(design: &str) -> Result<DatastoreKind, Stop> {
     let text = underlay_host::read_small_text(path)
         .map_err(|error| Stop::bad_input(format!("could not read `{design}`: {error}")))?;
     parse_design(&Source { name: design.to_string(), text }).map_err(|problems| told(&problems))
+}
+
+/// A design as the user called it.
+pub struct Named {
+    /// The user's name of it.
+    pub name: String,
+    /// What it is.
+    pub design: DesignPlan,
+}
+
+/// Another design of the study, or one with the volumes and the server of `own` elsewhere.
+///
+/// # Errors
+/// Designs that are not known, or are real storage.
+pub fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Result<Named, Stop> {
+    let named = |design| Named { name: name.to_string(), design };
+    if let Some(design) = known.iter().find(|design| design.name == name) {
+        return Ok(named(design.clone()));
+    }
+    let kind = datastore_of(name)?;
+    if let DatastoreKind::Path { .. } = kind {
+        return Err(Stop::bad_input(format!(
+            "design `{name}` is real storage, which has no model"
+        )));
+    }
+    // Under its own name, by which the plan knows server and client of a design.
+    let mut design = DesignPlan { title: name.to_string(), kind, ..own.clone() };
+    let devices: Vec<&String> = match &design.kind {
+        DatastoreKind::Emulated { devices, .. } => devices.iter().map(|(name, _)| name).collect(),
+        DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),
+    };
+    for volume in &mut design.volumes {
+        // A device called as a volume is for it; the first has the rest.
+        let own = devices.iter().find(|device| ***device == volume.name);
+        volume.device = own.or(devices.first()).map(|device| (*device).clone());
+    }
+    Ok(named(design))
 }
 
 /// Prints every problem of a file; what is left is the exit code.

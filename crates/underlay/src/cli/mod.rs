@@ -10,6 +10,7 @@ mod check;
 mod clean;
 mod client;
 mod compare;
+mod complaints;
 mod datastore_server;
 mod datastore_supervisor;
 mod designs;
@@ -29,7 +30,9 @@ mod schema;
 mod show;
 mod simulate;
 mod simulation_options;
+mod size;
 mod studies;
+mod target_options;
 mod terminal;
 mod trend;
 mod volume;
@@ -81,6 +84,8 @@ enum Command {
     Profile(profile::Arguments),
     /// Predict the recorded workload on other designs, beside the record's own design simulated.
     Predict(predict::Arguments),
+    /// Find the smallest cluster of a family that carries a rate within a latency target, in virtual time.
+    Size(Box<size::Arguments>),
     /// Measure a file or block device and write a device profile.
     Calibrate(calibrate::Arguments),
     /// Show this host's capabilities, and how to enable missing ones.
@@ -147,6 +152,7 @@ fn carry_out(command: Command) -> Result<(), Stop> {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Size(arguments) => size::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),

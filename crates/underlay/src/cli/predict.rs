@@ -1,29 +1,34 @@
 //! `underlay predict`: a recorded workload on other designs, never without the model's error on the
 //! recorded one.
 
+mod carried;
 mod text;
 
-use crate::cli::designs::datastore_of;
+use crate::cli::complaints::Complaints;
+use crate::cli::designs::{Named, design_named};
 use crate::cli::recorded_workload::{RecordedWorkload, demands_of};
 use crate::cli::simulation_options::cores_of;
+use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
 use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
+use carried::CarriedRates;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_core::Nanos;
 use underlay_simulation::databases::{
-    Assumptions, Change, Effort, Observation, Prediction, SinglePlan, predicted,
+    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, predicted,
 };
-use underlay_study::{DatastoreKind, DesignPlan};
+use underlay_workload::objective::Objective;
 
 /// Arguments of `underlay predict`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Everything predicted is simulated. Its interval includes the model's error on \
     the recorded design.\n\nExamples:\n  underlay predict record.sqlite --design \
-    kingston-sata-5200eco\n  underlay predict record.sqlite --design my-nvme.toml --json"
+    kingston-sata-5200eco\n  underlay predict record.sqlite --design my-nvme.toml --json\n  underlay \
+    predict record.sqlite --design my-nvme.toml --slo p99=10ms"
 )]
 pub struct Arguments {
     /// The record of a study with one database.
@@ -42,15 +47,16 @@ pub struct Arguments {
     /// Cores of hosts without a CPU limit. Default: those of this host.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     cores: Option<u64>,
+    /// Also search the highest rate of each design within a latency target, such as p99=10ms: an open
+    /// loop, in which response times count from the intended start. The target is about the
+    /// workload's main transactions, New-Order of TPC-C; the rate is that of all.
+    #[arg(long, value_name = "QUANTILE=TIME")]
+    slo: Option<Objective>,
+    #[command(flatten)]
+    target: TargetOptions,
     /// Print as JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// A design as the user called it.
-struct Named {
-    name: String,
-    design: DesignPlan,
 }
 
 /// A design at a number of users.
@@ -74,12 +80,11 @@ struct OwnRow {
     simulated: Observation,
 }
 
-/// What a change does to a design at the most users, as a ratio of throughput and of p99; `None`
-/// where it has no meaning.
+/// What a change does to a design at the most users, as a ratio of throughput and of p99.
 struct WhatIf {
     design: String,
     change: Change,
-    ratios: Option<(f64, Option<f64>)>,
+    ratios: Result<(f64, Option<f64>), NoMeaning>,
 }
 
 /// Everything that is said.
@@ -93,6 +98,7 @@ struct Answer {
     own_rows: Vec<OwnRow>,
     designs: Vec<Predicted>,
     what_ifs: Vec<WhatIf>,
+    carried: Option<CarriedRates>,
 }
 
 /// Runs the command.
@@ -107,6 +113,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
+    let mut complaints = Complaints::default();
+    arguments.target.check(&mut complaints);
+    complaints.settle()?;
     let cores = cores_of(arguments.cores)?;
     let workload = RecordedWorkload::read(&arguments.record, arguments.measured.as_deref(), cores)?;
     let plan = &workload.plan;
@@ -141,16 +150,13 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         .collect();
     let single = SinglePlan::new(plan).map_err(|error| Stop::bad_input(error.to_string()))?;
     let seed = seed_of(plan, 0);
-    let simulate = |design: &DesignPlan, change, users| {
-        let one = single.simulate((design, change), users, &assumed, effort, seed);
-        one.map_err(Stop::bad_input)
-    };
     let mut all = Vec::new();
     for Named { name, design } in &designs {
         let mut rows = Vec::new();
         for row in &own_rows {
             errln!("simulating: {name}, {} users", row.users);
-            let Some(simulated) = simulate(design, Change::None, row.users)? else { continue };
+            let simulated = single.simulate(design, row.users, &assumed, effort, seed);
+            let simulated = simulated.map_err(Stop::bad_input)?;
             rows.push(row_of(row, simulated));
         }
         all.push(Predicted { name: name.clone(), rows });
@@ -166,7 +172,8 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     for (name, design, base) in bases {
         errln!("simulating: what if, {name}");
         for change in Change::ALL {
-            let changed = simulate(design, change, most)?;
+            let changed = single.what_if((design, change), most, &assumed, effort, seed);
+            let changed = changed.map_err(Stop::bad_input)?;
             let ratios = changed.map(|it| {
                 let p99 = it.p99.zip(base.p99).map(|(a, b)| a.0 as f64 / b.0.max(1) as f64);
                 (it.headline / base.headline.max(f64::MIN_POSITIVE), p99)
@@ -174,6 +181,15 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             what_ifs.push(WhatIf { design: name.clone(), change, ratios });
         }
     }
+    let carried = match arguments.slo {
+        None => None,
+        Some(objective) => {
+            let target = arguments.target.target(objective, most, effort.cached_at_most);
+            let own = Named { name: own.name.clone(), design: own.clone() };
+            let of = own_rows.last().map(|row| carried::of(single, (&own, row), &assumed, seed));
+            of.map(|searching| searching.search(&designs, target)).transpose()?
+        }
+    };
     Ok(Answer {
         study: plan.name.clone(),
         own: own.name.clone(),
@@ -184,6 +200,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         own_rows,
         designs: all,
         what_ifs,
+        carried,
     })
 }
 
@@ -199,32 +216,6 @@ fn row_of(own: &OwnRow, simulated: Observation) -> Row {
             .and_then(|(simulated, own)| predicted(simulated, own, &p95s)),
         simulated,
     }
-}
-
-/// Another design of the study, or the record's design with its volumes elsewhere.
-fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Result<Named, Stop> {
-    let named = |design| Named { name: name.to_string(), design };
-    if let Some(design) = known.iter().find(|design| design.name == name) {
-        return Ok(named(design.clone()));
-    }
-    let kind = datastore_of(name)?;
-    if let DatastoreKind::Path { .. } = kind {
-        return Err(Stop::bad_input(format!(
-            "design `{name}` is real storage, which has no model"
-        )));
-    }
-    // Under its own name, by which the plan knows server and client of a design.
-    let mut design = DesignPlan { title: name.to_string(), kind, ..own.clone() };
-    let devices: Vec<&String> = match &design.kind {
-        DatastoreKind::Emulated { devices, .. } => devices.iter().map(|(name, _)| name).collect(),
-        DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),
-    };
-    for volume in &mut design.volumes {
-        // A device called as a volume is for it; the first has the rest.
-        let own = devices.iter().find(|device| ***device == volume.name);
-        volume.device = own.or(devices.first()).map(|device| (*device).clone());
-    }
-    Ok(named(design))
 }
 
 /// Median, least and greatest of what was measured.
@@ -269,8 +260,9 @@ fn json(answer: &Answer) -> Value {
         json!({
             "design": it.design,
             "change": it.change.as_str(),
-            "throughput_ratio": it.ratios.map(|(ratio, _)| ratio),
-            "p99_ratio": it.ratios.and_then(|(_, ratio)| ratio),
+            "throughput_ratio": it.ratios.as_ref().ok().map(|(ratio, _)| ratio),
+            "p99_ratio": it.ratios.as_ref().ok().and_then(|(_, ratio)| *ratio),
+            "no_meaning": it.ratios.as_ref().err().map(|NoMeaning(why)| why),
         })
     };
     json!({
@@ -289,5 +281,6 @@ fn json(answer: &Answer) -> Value {
             "rungs": it.rows.iter().map(row).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "what_if": answer.what_ifs.iter().map(what_if).collect::<Vec<_>>(),
+        "slo": answer.carried.as_ref().map(CarriedRates::json),
     })
 }

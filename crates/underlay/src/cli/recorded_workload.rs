@@ -1,4 +1,4 @@
-//! The workload of a record, to be simulated again: shared by `profile` and `predict`.
+//! The workload of a record, to be simulated again: shared by `profile`, `predict` and `size`.
 
 use crate::cli::answer;
 use crate::cli::designs::told;
@@ -10,8 +10,8 @@ use underlay_core::Evidence;
 use underlay_engine::DemandProfile;
 use underlay_record::Record;
 use underlay_simulation::databases::{
-    Assumptions, Change, DemandFile, Effort, Observation, Observed, Range, SinglePlan,
-    default_demands, fitted,
+    Assumptions, DemandFile, Effort, Observation, Observed, Range, SinglePlan, default_demands,
+    fitted,
 };
 use underlay_study::{HostView, Plan, check, recorded_study};
 
@@ -94,8 +94,8 @@ impl RecordedWorkload {
         for users in rungs {
             errln!("simulating: {}, {users} users", design.title);
             let seed = seed_of(&self.plan, 0);
-            let one = single.simulate((design, Change::None), *users, assumed, effort, seed);
-            simulated.extend(one.map_err(Stop::bad_input)?);
+            let one = single.simulate(design, *users, assumed, effort, seed);
+            simulated.push(one.map_err(Stop::bad_input)?);
         }
         Ok(simulated)
     }

@@ -15,6 +15,7 @@ mod published_studies;
 mod reproduce;
 mod simulate_and_calibrate;
 mod simulated_study;
+mod sizing;
 mod study_axes;
 mod study_backups;
 mod study_client;

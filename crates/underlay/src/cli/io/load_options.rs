@@ -1,7 +1,7 @@
 //! The requested load: a profile, with the command line's changes.
 
-use super::complaints::Complaints;
 use super::options::LoadArguments;
+use crate::cli::complaints::Complaints;
 use crate::exit_code;
 use crate::stop::Stop;
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! `underlay io`: block loads on files and devices, and verification of the data they wrote.
 //!
-//! In reading order: the request ([`options`], [`load_options`], [`complaints`]), its targets ([`targets`], [`medium`]), its
+//! In reading order: the request ([`options`], [`load_options`]), its targets ([`targets`], [`medium`]), its
 //! execution ([`session`], which the lab's block loads carry out), and its result ([`text`], [`json`], [`recording`]).
 
-mod complaints;
 mod json;
 mod load_options;
 mod medium;
@@ -15,12 +14,12 @@ mod targets;
 mod text;
 mod verify;
 
+use crate::cli::complaints::Complaints;
 use crate::exit_code;
 use crate::lab::block::{Outcome, stop};
 use crate::lab::interrupt;
 use crate::stop::Stop;
 use clap::{Args, Subcommand};
-use complaints::Complaints;
 
 /// Arguments of `underlay io`.
 #[derive(Debug, Args)]

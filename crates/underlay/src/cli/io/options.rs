@@ -1,6 +1,6 @@
 //! The options of `underlay io`, and which of them contradict each other.
 
-use super::complaints::Complaints;
+use crate::cli::complaints::Complaints;
 use crate::cli::whole_number::whole_number;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use super::{Answer, OwnRow, Row, p95_ns, range};
 use std::fmt::Write;
-use underlay_simulation::databases::Prediction;
+use underlay_simulation::databases::{NoMeaning, Prediction};
 
 pub fn render(answer: &Answer) -> String {
     let Answer { study, own, evidence, unit, demands, cores, .. } = answer;
@@ -35,11 +35,18 @@ pub fn render(answer: &Answer) -> String {
     text.push_str("\nWhat if, at the most users (simulated):\n");
     let width = answer.what_ifs.iter().map(|it| it.design.chars().count()).max().unwrap_or(0);
     for it in &answer.what_ifs {
-        let Some((throughput, p99)) = it.ratios else { continue };
-        let p99 = p99.map_or(String::new(), |ratio| format!(", p99 {ratio:.2}x"));
         let (design, change) = (&it.design, it.change.as_str());
-        let _ =
-            writeln!(text, "  {design:<width$}  {change:<20} {throughput:>5.2}x the {unit}{p99}");
+        let effect = match &it.ratios {
+            Ok((throughput, p99)) => {
+                let p99 = p99.map_or(String::new(), |ratio| format!(", p99 {ratio:.2}x"));
+                format!("{throughput:>5.2}x the {unit}{p99}")
+            }
+            Err(NoMeaning(why)) => format!("    - ({why})"),
+        };
+        let _ = writeln!(text, "  {design:<width$}  {change:<20} {effect}");
+    }
+    if let Some(carried) = &answer.carried {
+        carried.render(&mut text, unit);
     }
     text
 }

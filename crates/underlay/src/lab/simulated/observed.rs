@@ -60,6 +60,7 @@ pub fn observations(
             observations.push(Observation {
                 users,
                 headline: shape.headline.rate(counted, length),
+                transactions_per_second: all as f64 / covered,
                 p95: response.quantile(0.95).map(Nanos),
                 p99: response.quantile(0.99).map(Nanos),
                 costs: costs(&tables, engine, interval, all as f64 / covered),

@@ -1,5 +1,5 @@
 //! The search for the highest rate that meets a latency target. Pure: it says what to measure next, and is
-//! told what was seen.
+//! told what was seen, on a host (`underlay::lab`) or in virtual time (`simulation`).
 //!
 //! 1. **Bracket.** From the first rate on, doubled while the target is met, halved while it is not, until one rate
 //!    is known that meets it and one that does not.
@@ -15,7 +15,8 @@
 
 use underlay_core::Nanos;
 
-use crate::objective::{Judgement, Objective, Verdict};
+use crate::judgement::{Judgement, Verdict};
+use crate::objective::Objective;
 
 /// A window that cannot tell is doubled at most this often.
 const EXTENSIONS_MAX: u32 = 2;
@@ -278,7 +279,7 @@ impl RateSearch {
 #[cfg(test)]
 mod tests {
     use super::{Found, Purpose, RateSearch, SearchSpec};
-    use crate::objective::{Judgement, Verdict};
+    use crate::judgement::{Judgement, Verdict};
     use proptest::prelude::{prop_assert, proptest};
     use underlay_core::Nanos;
 

@@ -1,0 +1,180 @@
+//! What is changed about a design to see what it would do: the rows of a what-if table.
+//!
+//! A change that has no meaning for a design says why. Not here: a neighbour's work, such as its
+//! backup.
+
+use underlay_core::RootSeed;
+use underlay_engine::{EngineSpec, Scenario};
+use underlay_study::{DatastoreKind, DesignPlan, Plan};
+
+use super::mapping::{Assumptions, scenario};
+use super::storage::DesignTarget;
+
+/// What is changed about a design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Writes and flushes of the log take half as long.
+    HalfLogLatency,
+    /// Twice the memory, of the server's cache and of the page cache.
+    TwiceMemory,
+    /// Twice the cores.
+    TwiceCores,
+    /// Volumes of a cluster survive two failures.
+    TwoFailures,
+}
+
+/// Why a change has no meaning for a design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoMeaning(pub String);
+
+impl Change {
+    /// All of them, in the order of the table.
+    pub const ALL: [Change; 4] =
+        [Change::HalfLogLatency, Change::TwiceMemory, Change::TwiceCores, Change::TwoFailures];
+
+    /// For people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Change::HalfLogLatency => "half the log latency",
+            Change::TwiceMemory => "twice the memory",
+            Change::TwiceCores => "twice the cores",
+            Change::TwoFailures => "FTT=2",
+        }
+    }
+}
+
+/// A design on its storage, as it is or with a change.
+///
+/// # Errors
+/// Designs and values that cannot be simulated.
+pub(super) fn built(
+    plan: &Plan,
+    (design, change): (&DesignPlan, Option<Change>),
+    users: u32,
+    assumed: &Assumptions,
+    seed: RootSeed,
+) -> Result<Result<(DesignTarget, Scenario), NoMeaning>, String> {
+    let scenario =
+        scenario(plan, design, users, assumed).map_err(|problems| problems.join("; "))?;
+    let storage = seed.child("storage", 0);
+    let target = |design: &DesignPlan| DesignTarget::new(design, storage);
+    let plain = |scenario| Ok(Ok((target(design).map_err(|error| chain(&error))?, scenario)));
+    match change {
+        None => plain(scenario),
+        Some(Change::TwiceMemory) => plain(with_twice_memory(scenario)),
+        Some(Change::TwiceCores) => plain(with_twice_cores(scenario)),
+        Some(Change::HalfLogLatency) => {
+            let log = scenario.databases.first().map_or(0, |database| database.log.volume);
+            let mut target = target(design).map_err(|error| chain(&error))?;
+            if target.halve_writes(log) {
+                return Ok(Ok((target, scenario)));
+            }
+            let why = "the devices of a cluster write the log and the tables";
+            Ok(Err(NoMeaning(why.to_string())))
+        }
+        Some(Change::TwoFailures) => match with_two_failures(design) {
+            Err(why) => Ok(Err(why)),
+            Ok(changed) => Ok(match target(&changed) {
+                Ok(target) => Ok((target, scenario)),
+                // Too few hosts for it, or too little room.
+                Err(error) => Err(NoMeaning(chain(&error))),
+            }),
+        },
+    }
+}
+
+fn with_twice_memory(mut scenario: Scenario) -> Scenario {
+    for database in &mut scenario.databases {
+        match &mut database.engine {
+            EngineSpec::Postgresql(settings) => {
+                settings.shared_buffers.0 *= 2;
+                settings.page_cache.0 *= 2;
+            }
+            EngineSpec::Mariadb(settings) => settings.buffer_pool_size.0 *= 2,
+        }
+    }
+    scenario
+}
+
+fn with_twice_cores(mut scenario: Scenario) -> Scenario {
+    scenario.hosts.iter_mut().for_each(|host| host.cores *= 2);
+    scenario
+}
+
+fn with_two_failures(design: &DesignPlan) -> Result<DesignPlan, NoMeaning> {
+    let mut changed = design.clone();
+    let DatastoreKind::Cluster(cluster) = &mut changed.kind else {
+        return Err(NoMeaning("single devices have no policy".to_string()));
+    };
+    let failures = &mut cluster.policy.failures_to_tolerate;
+    if *failures >= 2 {
+        return Err(NoMeaning("it tolerates two failures already".to_string()));
+    }
+    *failures = 2;
+    Ok(changed)
+}
+
+/// An error and its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, NoMeaning};
+    use crate::databases::tests::plan;
+    use crate::databases::{Assumptions, Effort, Observation, SinglePlan};
+    use underlay_core::RootSeed;
+    use underlay_model::cluster::Method;
+    use underlay_study::DatastoreKind;
+
+    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+
+    /// A design as it is, and with a change.
+    fn both(design: &str, change: Change) -> (Observation, Result<Observation, NoMeaning>) {
+        let plan = plan(design);
+        let single = SinglePlan::new(&plan).expect("one database");
+        let (mut own, effort, seed) = (plan.designs[0].clone(), Effort::PRECISE, RootSeed(7));
+        if let ("six-hosts", DatastoreKind::Cluster(cluster)) = (design, &mut own.kind) {
+            // Its own policy tolerates two failures already.
+            cluster.policy.method = Method::Mirror;
+            cluster.policy.failures_to_tolerate = 1;
+        }
+        let own = &own;
+        let plain = single.simulate(own, 8, &ASSUMED, effort, seed).expect("simulated");
+        let changed = single.what_if((own, change), 8, &ASSUMED, effort, seed);
+        (plain, changed.expect("simulated"))
+    }
+
+    #[test]
+    fn two_failures_cost_throughput_where_there_are_hosts_for_them() {
+        let (plain, changed) = both("six-hosts", Change::TwoFailures);
+        let changed = changed.expect("six hosts are enough");
+        // Every write goes to one more replica, and is done when the slowest has it.
+        assert!(changed.headline < plain.headline, "{} {}", changed.headline, plain.headline);
+        assert!(changed.headline > plain.headline / 4.0, "{} {}", changed.headline, plain.headline);
+    }
+
+    #[test]
+    fn a_change_without_meaning_says_why() {
+        let why = |design, change| both(design, change).1.expect_err("no meaning").0;
+        let hosts = why("kingston-nvme-vsan", Change::TwoFailures);
+        assert!(hosts.contains("needs 5 fault domains"), "{hosts}");
+        assert_eq!(why("kingston-nvme", Change::TwoFailures), "single devices have no policy");
+        let log = why("six-hosts", Change::HalfLogLatency);
+        assert!(log.contains("devices of a cluster"), "{log}");
+    }
+
+    #[test]
+    fn a_faster_log_helps_a_design_that_waits_for_it() {
+        let (plain, faster) = both("kingston-sata-5200eco", Change::HalfLogLatency);
+        let faster = faster.expect("single devices have a log of their own");
+        assert!(faster.headline > 1.02 * plain.headline, "{} {}", faster.headline, plain.headline);
+    }
+}

@@ -1,0 +1,153 @@
+//! `underlay predict --slo`: the highest rate of each design within a latency target.
+//!
+//! As the rest of a prediction, a rate is the simulated one, times what was measured over what was
+//! simulated on the recorded design at the most users.
+
+use super::OwnRow;
+use crate::cli::designs::Named;
+use crate::cli::target_options::main_transactions;
+use crate::stop::Stop;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use underlay_core::RootSeed;
+use underlay_simulation::databases::{
+    Assumptions, Bed, Carried, Prediction, SinglePlan, Target, predicted,
+};
+use underlay_workload::rate_search::Found;
+
+/// The rates of all designs.
+pub struct CarriedRates {
+    target: Target,
+    transactions: String,
+    designs: Vec<(String, Carried, Option<Prediction>)>,
+}
+
+/// What the search of all designs depends on.
+pub struct Searching<'a> {
+    single: SinglePlan<'a>,
+    own: &'a Named,
+    row: &'a OwnRow,
+    assumed: &'a Assumptions,
+    seed: RootSeed,
+}
+
+/// The recorded design, with its windows at the most users.
+pub fn of<'a>(
+    single: SinglePlan<'a>,
+    (own, row): (&'a Named, &'a OwnRow),
+    assumed: &'a Assumptions,
+    seed: RootSeed,
+) -> Searching<'a> {
+    Searching { single, own, row, assumed, seed }
+}
+
+impl Searching<'_> {
+    /// The highest rate of the recorded design, and of each other one.
+    ///
+    /// # Errors
+    /// What cannot be simulated.
+    pub fn search(&self, designs: &[Named], target: Target) -> Result<CarriedRates, Stop> {
+        // The rate that the recorded users had; from there it is doubled or halved.
+        let first_rate = self.row.simulated.transactions_per_second.max(1.0);
+        let measured: Vec<f64> = self.row.measured.iter().map(|it| it.headline).collect();
+        let mut found = Vec::new();
+        for Named { name, design } in std::iter::once(self.own).chain(designs) {
+            errln!("simulating: {name}, the highest rate with {}", target.objective);
+            let bed = Bed { plan: self.single, design, assumed: self.assumed, seed: self.seed };
+            let carried = bed.highest_rate(&target, first_rate).map_err(Stop::bad_input)?;
+            let own = self.row.simulated.headline;
+            let rate = carried.rate().and_then(|rate| predicted(rate, own, &measured));
+            found.push((name.clone(), carried, rate));
+        }
+        let shape = self.single.plan().workload.kind.shape();
+        Ok(CarriedRates { target, transactions: main_transactions(shape), designs: found })
+    }
+}
+
+impl CarriedRates {
+    /// As a table.
+    pub fn render(&self, text: &mut String, unit: &str) {
+        let Target { objective, sessions, resolution, .. } = self.target;
+        let name = objective.name();
+        let width = self.designs.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
+        let _ = write!(
+            text,
+            "\nHighest rate with {objective} of {} (an open loop, {sessions} sessions, found within \
+             {:.1} %):\n  {:<width$} {:>10} {:>19} {:>10} {:>9} {:>9}  bottleneck\n",
+            self.transactions,
+            resolution * 100.0,
+            "",
+            "rate/s",
+            "interval",
+            "simulated",
+            unit,
+            format!("{name} ms")
+        );
+        for (design, carried, rate) in &self.designs {
+            let bottleneck = carried.bottleneck.map_or_else(String::new, |it| it.name());
+            let (Some(holding), Some(rate)) = (&carried.holding, rate) else {
+                let fails = match carried.found {
+                    Found::Nothing { fails } => format!("none: not even {fails:.2}/s"),
+                    Found::AtLeast { .. } | Found::Rate { .. } => "none".to_string(),
+                };
+                let _ = writeln!(text, "  {design:<width$} {fails}  {bottleneck}");
+                continue;
+            };
+            let observed = holding
+                .judgement
+                .observed
+                .map_or_else(|| "-".to_string(), |time| format!("{:.2}", time.0 as f64 / 1e6));
+            let more = matches!(carried.found, Found::AtLeast { .. });
+            let _ = writeln!(
+                text,
+                "  {design:<width$} {:>10} {:>19} {:>10.0} {:>9.0} {observed:>9}  {bottleneck}",
+                format!("{}{:.0}", if more { ">= " } else { "" }, rate.value),
+                format!("{:.0} to {:.0}", rate.low, rate.high),
+                holding.rate_per_second,
+                holding.observation.headline,
+            );
+        }
+        text.push_str(
+            "The rate is that of all transactions together. A bottleneck is where transactions spend\n\
+             most of their time at the lowest rate that fails.\n",
+        );
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let Target { objective, sessions, settle, measure, resolution, .. } = self.target;
+        let design = |(name, carried, rate): &(String, Carried, Option<Prediction>)| {
+            let (kind, fails) = match carried.found {
+                Found::Rate { fails, .. } => ("rate", Some(fails)),
+                Found::AtLeast { .. } => ("at-least", None),
+                Found::Nothing { fails } => ("nothing", Some(fails)),
+            };
+            json!({
+                "design": name,
+                "kind": kind,
+                "predicted_rate_per_second":
+                    rate.map(|it| json!({ "value": it.value, "low": it.low, "high": it.high })),
+                "holds_per_second": carried.rate(),
+                "fails_per_second": fails,
+                "headline": carried.holding.as_ref().map(|it| it.observation.headline),
+                "observed_ns":
+                    carried.holding.as_ref().and_then(|it| it.judgement.observed).map(|it| it.0),
+                "bottleneck": carried.bottleneck.map(|it| it.name()),
+                "bottleneck_share": carried.bottleneck.map(|it| it.share),
+                "cpu_busy": carried.bottleneck.map(|it| it.cpu_busy),
+                "steps": carried.steps.len(),
+            })
+        };
+        json!({
+            "target": objective.to_string(),
+            "quantile": objective.quantile,
+            "limit_ns": objective.limit.0,
+            "transactions": self.transactions,
+            "sessions": sessions,
+            "settle_ns": settle.0,
+            "measure_ns": measure.0,
+            "resolution": resolution,
+            "designs": self.designs.iter().map(design).collect::<Vec<_>>(),
+        })
+    }
+}

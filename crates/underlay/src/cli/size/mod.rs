@@ -1,0 +1,291 @@
+//! `underlay size`: the smallest cluster of a family that carries a rate within a latency target.
+//!
+//! Everything it prints is simulated. What a family is, and which of its designs need no simulation,
+//! is `simulation::databases`'s; here are the request and the table.
+
+mod basis;
+mod text;
+
+use crate::cli::complaints::Complaints;
+use crate::cli::designs::design_named;
+use crate::cli::simulation_options::cores_of;
+use crate::cli::target_options::{TargetOptions, main_transactions};
+use crate::cli::whole_number::whole_number;
+use crate::lab::simulated::seed_of;
+use crate::stop::Stop;
+use basis::Basis;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use underlay_core::Bytes;
+use underlay_simulation::databases::{
+    Answer, Bed, Carried, Demand, Effort, Family, Row, SinglePlan, Vary, sized,
+};
+use underlay_study::{EngineKind, VolumePlan};
+use underlay_workload::objective::Objective;
+
+/// Arguments of `underlay size`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Quantities of --vary: hosts, disk-groups (of a host), capacity-drives (of a disk \
+    group) and ftt take numbers, cache-device and capacity-device take names of devices.\n\nExit \
+    code 11 says that no design of the family meets the target.\n\nExamples:\n  underlay size \
+    --workload tpcc --warehouses 1000 --memory 64GiB --cores 16 --rate 800 --slo p99=10ms --design \
+    kingston-nvme-vsan --vary hosts=3..8 --vary capacity-drives=2..6\n  underlay size --record \
+    record.sqlite --rate 500 --slo p95=5ms --design six-hosts --vary hosts=3..6 --vary \
+    cache-device=dc1500m-960,p4800x-375 --json"
+)]
+pub struct Arguments {
+    /// What users do, with --warehouses and --memory.
+    #[arg(long, value_name = "WORKLOAD")]
+    workload: Option<DescribedWorkload>,
+    /// Size of the database, of --workload tpcc.
+    #[arg(long, value_name = "N", value_parser = whole_number)]
+    warehouses: Option<u64>,
+    /// Memory of the database server, of --workload: a quarter of it (PostgreSQL) or three quarters
+    /// (MariaDB) for its own cache.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
+    /// The database server, of --workload [default: postgresql].
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<EngineKind>,
+    /// The workload, memory and volumes of a study.
+    #[arg(long, value_name = "STUDY")]
+    study: Option<String>,
+    /// Those of a record, whose runs also say what transactions cost.
+    #[arg(long, value_name = "RECORD")]
+    record: Option<PathBuf>,
+    /// What transactions cost, as `underlay profile` writes it.
+    #[arg(long, value_name = "FILE")]
+    demands: Option<PathBuf>,
+    /// Cores of the server without a CPU limit. Default: those of this host.
+    #[arg(long, value_name = "N", value_parser = whole_number)]
+    cores: Option<u64>,
+    /// The cluster that is varied: another design of the study, a built-in one, or a file. Default:
+    /// the first design of the study.
+    #[arg(long, value_name = "DESIGN")]
+    design: Option<String>,
+    /// What differs between the designs: hosts=3..8, capacity-drives=2,4,6. May be repeated.
+    #[arg(long, value_name = "QUANTITY=VALUES")]
+    vary: Vec<Vary>,
+    /// Transactions of all types per second, an open loop.
+    #[arg(long, value_name = "PER-SECOND", required = true, allow_negative_numbers = true)]
+    rate: f64,
+    /// The latency target of the workload's main transactions, New-Order of TPC-C: p99=10ms. Response
+    /// times count from the intended start.
+    #[arg(long, value_name = "QUANTILE=TIME", required = true)]
+    slo: Option<Objective>,
+    #[command(flatten)]
+    target: TargetOptions,
+    /// Capacity devices may be this full once the volumes are, with the copies of their policy. Above
+    /// 80 % a cluster moves data about.
+    #[arg(long, value_name = "PERCENT", default_value_t = 80.0, allow_negative_numbers = true)]
+    full_at_most: f64,
+    /// Simulate every design, also those that contain one which meets the target.
+    #[arg(long)]
+    all: bool,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Workloads that a few options describe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DescribedWorkload {
+    /// Order entry derived from TPC-C.
+    Tpcc,
+}
+
+/// Everything that is said.
+struct Sized {
+    study: String,
+    base: String,
+    transactions: String,
+    unit: &'static str,
+    demands: String,
+    cores: u32,
+    volumes: Vec<VolumePlan>,
+    demand: Demand,
+    rows: Vec<Row>,
+    /// The first row that meets the target, and what it carries at most.
+    smallest: Option<(usize, Carried)>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let sized = answer(arguments)?;
+    if arguments.json {
+        outln!("{:#}", json(&sized));
+    } else {
+        out!("{}", text::render(&sized));
+    }
+    match sized.smallest {
+        Some(_) => Ok(()),
+        None => Err(Stop::target_missed(format!(
+            "none of the {} designs carries {}/s with {}",
+            sized.rows.len(),
+            sized.demand.rate_per_second,
+            sized.demand.target.objective
+        ))
+        .with_hint("vary more, lower the rate, or look at the bottlenecks of the table")),
+    }
+}
+
+fn answer(arguments: &Arguments) -> Result<Sized, Stop> {
+    let mut complaints = Complaints::default();
+    basis::check_choice(arguments, &mut complaints);
+    arguments.target.check(&mut complaints);
+    if !(arguments.rate > 0.0 && arguments.rate <= 1e7) {
+        complaints.add("--rate must lie above 0, at most at 10000000");
+    }
+    if !(arguments.full_at_most > 0.0 && arguments.full_at_most <= 100.0) {
+        complaints.add("--full-at-most must lie above 0, at most at 100");
+    }
+    let cores = cores_of(arguments.cores);
+    if let Err(stop) = &cores {
+        complaints.add(stop.to_string());
+    }
+    complaints.settle()?;
+    let objective = arguments.slo.ok_or_else(|| Stop::bad_input("--slo is missing"))?;
+
+    let basis = Basis::of(arguments, cores?)?;
+    let plan = &basis.plan;
+    let own = &plan.designs[basis.design];
+    let base = match &arguments.design {
+        None => own.clone(),
+        Some(name) => design_named(name, own, &plan.designs)?.design,
+    };
+    let mut complaints = Complaints::default();
+    let family = Family::new(&base, &arguments.vary);
+    for problem in family.as_ref().err().into_iter().flatten() {
+        complaints.add(problem.to_string());
+    }
+    let single = SinglePlan::new(plan);
+    if let Err(error) = &single {
+        complaints.add(format!("the workload cannot be sized: {error}"));
+    }
+    complaints.settle()?;
+    basis.require()?;
+    let (Ok(family), Ok(single)) = (family, single) else {
+        return Err(Stop::bad_input("no family of designs"));
+    };
+
+    let demand = Demand {
+        rate_per_second: arguments.rate,
+        target: arguments.target.target(objective, basis.sessions, Effort::PRECISE.cached_at_most),
+        full_at_most_percent: arguments.full_at_most,
+        every_design: arguments.all,
+    };
+    let seed = seed_of(plan, 0);
+    let rows = sized(single, family, &demand, (&basis.assumed, seed), &mut |member| {
+        errln!("simulating: {}", member.name());
+    })
+    .map_err(Stop::bad_input)?;
+    let smallest = match rows.iter().position(Row::meets) {
+        None => None,
+        Some(position) => {
+            let member = &rows[position].member;
+            errln!("simulating: {}, its highest rate", member.name());
+            let bed = Bed { plan: single, design: &member.design, assumed: &basis.assumed, seed };
+            let carried = bed.highest_rate(&demand.target, demand.rate_per_second);
+            Some((position, carried.map_err(Stop::bad_input)?))
+        }
+    };
+    let shape = plan.workload.kind.shape();
+    Ok(Sized {
+        study: plan.name.clone(),
+        base: arguments.design.clone().unwrap_or_else(|| own.title.clone()),
+        transactions: main_transactions(shape),
+        unit: shape.headline.unit,
+        demands: basis.demands.clone(),
+        cores: basis.assumed.cores,
+        volumes: base.volumes,
+        demand,
+        rows,
+        smallest,
+    })
+}
+
+/// How far the quantile is below its limit, as a share of it: negative where it is above.
+fn margin(sized: &Sized, row: &Row) -> Option<f64> {
+    let Answer::Simulated(at) = &row.answer else { return None };
+    let limit = sized.demand.target.objective.limit.0 as f64;
+    at.judgement.observed.map(|observed| 1.0 - observed.0 as f64 / limit)
+}
+
+/// The word for what became of a row.
+fn outcome(row: &Row) -> &'static str {
+    match &row.answer {
+        Answer::NoRoom(_) => "no-room",
+        Answer::Contains(_) => "not-simulated",
+        Answer::Simulated(at) if at.meets => "met",
+        Answer::Simulated(_) => "missed",
+    }
+}
+
+fn json(sized: &Sized) -> Value {
+    let Demand { rate_per_second, target, full_at_most_percent, .. } = sized.demand;
+    let row = |row: &Row| {
+        let at = match &row.answer {
+            Answer::Simulated(at) => Some(at),
+            Answer::NoRoom(_) | Answer::Contains(_) => None,
+        };
+        let (reason, contains) = match &row.answer {
+            Answer::NoRoom(why) => (Some(why), None),
+            Answer::Contains(position) => (None, Some(position)),
+            Answer::Simulated(_) => (None, None),
+        };
+        let bottleneck = at.and_then(|at| at.bottleneck);
+        json!({
+            "evidence": "simulated",
+            "devices": row.member.devices(),
+            "hosts": row.member.hosts,
+            "disk_groups": row.member.groups,
+            "capacity_drives": row.member.capacity_drives,
+            "cache_device": row.member.cache,
+            "capacity_device": row.member.capacity,
+            "failures_to_tolerate": row.member.failures,
+            "stored_bytes": row.space.stored.0,
+            "device_bytes": row.space.devices.0,
+            "full_percent": row.space.full_percent(),
+            "outcome": outcome(row),
+            "reason": reason,
+            "contains": contains,
+            "verdict": at.map(|at| at.judgement.verdict.as_str()),
+            "observed_ns": at.and_then(|at| at.judgement.observed).map(|time| time.0),
+            "margin": margin(sized, row),
+            "late_share": at.map(|at| at.judgement.late_share),
+            "delivered_per_second": at.map(|at| at.judgement.delivered_per_second),
+            "headline": at.map(|at| at.observation.headline),
+            "bottleneck": bottleneck.map(|it| it.name()),
+            "bottleneck_share": bottleneck.map(|it| it.share),
+            "cpu_busy": bottleneck.map(|it| it.cpu_busy),
+        })
+    };
+    let volume = |volume: &VolumePlan| json!({ "name": volume.name, "bytes": volume.capacity.0 });
+    json!({
+        "evidence": "simulated",
+        "study": sized.study,
+        "base": sized.base,
+        "unit": sized.unit,
+        "demands": sized.demands,
+        "cores": sized.cores,
+        "volumes": sized.volumes.iter().map(volume).collect::<Vec<_>>(),
+        "rate_per_second": rate_per_second,
+        "target": target.objective.to_string(),
+        "quantile": target.objective.quantile,
+        "limit_ns": target.objective.limit.0,
+        "transactions": sized.transactions,
+        "sessions": target.sessions,
+        "settle_ns": target.settle.0,
+        "measure_ns": target.measure.0,
+        "full_at_most_percent": full_at_most_percent,
+        "designs": sized.rows.iter().map(row).collect::<Vec<_>>(),
+        "smallest": sized.smallest.as_ref().map(|(position, carried)| json!({
+            "design": position,
+            "highest_rate_per_second": carried.rate(),
+            "rate_margin": carried.rate().map(|rate| rate / rate_per_second),
+            "bottleneck": carried.bottleneck.map(|it| it.name()),
+        })),
+    })
+}
