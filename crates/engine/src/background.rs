@@ -25,6 +25,9 @@ const INNODB_ROUND: Nanos = Nanos::from_secs(1);
 /// Pages that may wait for the kernel before the checkpointer waits, as its synchronous flushes
 /// would.
 const URGENT_MAX: usize = 1_024;
+/// Pages of the background writer that may wait for the kernel before it waits itself, as its flushes
+/// do where the device is behind: `bgwriter_flush_after`, 512 KiB.
+const BACKGROUND_URGENT_MAX: usize = 64;
 /// The background writer's average is over so many rounds (`smoothing_samples`).
 const SMOOTHING_ROUNDS: f64 = 16.0;
 
@@ -164,7 +167,9 @@ impl Database {
                 };
                 let settings = &engine.settings;
                 let wanted = (engine.smoothed_misses * settings.bgwriter_lru_multiplier) as u32;
-                pool.dirty_ahead(wanted, settings.bgwriter_lru_maxpages, &mut pages);
+                if engine.kernel.urgent() <= BACKGROUND_URGENT_MAX {
+                    pool.dirty_ahead(wanted, settings.bgwriter_lru_maxpages, &mut pages);
+                }
                 let delay = settings.bgwriter_delay;
                 for &page in &pages {
                     pool.clean(page);
