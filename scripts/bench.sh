@@ -91,4 +91,7 @@ for engine in postgresql mariadb; do
   "$examples/time_dilation" --engine "$engine" --json "$out/time-dilation-$engine.json"
 done
 
+echo "== predictions: two designs predicted from the record of a third, against their own measurement"
+"$examples/prediction_error" --repeats 3 --measure 30 --json "$out/prediction-error.json"
+
 echo "written: $(echo "$out"/*.json)"

@@ -80,9 +80,9 @@ pub fn execute(
         };
         about.extend(subject_of(&database.workload)?.map(|it| (it.identity(engine), None)));
     }
+    let stacks = Stacks::of(plan)?;
     let (path, mut recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
-    let stacks = Stacks::of(plan)?;
     let described = describe(how, &stacks, |found| recorder.finding(&found));
     described
         .map_err(|error| Stop::host(format!("could not write the record: {}", chain(&error))))?;
