@@ -9,7 +9,7 @@ use underlay_study::{DesignPlan, Plan};
 
 use crate::stop::{Stop, chain};
 
-/// What the hosts' storage stacks cost, by the built-in design they are known of.
+/// What the hosts' storage stacks cost, by the design; of those they are known of.
 pub(super) struct Stacks(BTreeMap<String, Stack>);
 
 impl Stacks {
@@ -20,11 +20,10 @@ impl Stacks {
     pub(super) fn of(plan: &Plan) -> Result<Stacks, Stop> {
         let mut known = BTreeMap::new();
         for design in plan.plans().iter().flat_map(|point| &point.designs) {
-            let Some(base) = &design.based_on else { continue };
-            if !known.contains_key(base) {
+            if !known.contains_key(&design.name) {
                 let stack = stack_of(plan, design);
                 let stack = stack.map_err(|error| Stop::bad_input(chain(&error)))?;
-                known.insert(base.clone(), stack.unwrap_or(Stack::NONE));
+                known.insert(design.name.clone(), stack.unwrap_or(Stack::NONE));
             }
         }
         known.retain(|_, stack| *stack != Stack::NONE);
@@ -33,8 +32,7 @@ impl Stacks {
 
     /// That of a design.
     pub(super) fn get(&self, design: &DesignPlan) -> Stack {
-        let known = design.based_on.as_ref().and_then(|base| self.0.get(base));
-        known.copied().unwrap_or(Stack::NONE)
+        self.0.get(&design.name).copied().unwrap_or(Stack::NONE)
     }
 
     /// For the record.
@@ -42,7 +40,9 @@ impl Stacks {
         let of_all: Vec<String> = self
             .0
             .iter()
-            .map(|(base, stack)| format!("{:.1} us per I/O in {base}", stack.per_io.0 as f64 / 1e3))
+            .map(|(design, stack)| {
+                format!("{:.1} us per I/O in {design}", stack.per_io.0 as f64 / 1e3)
+            })
             .collect();
         if of_all.is_empty() {
             return "Storage stacks of hosts cost no time.".to_string();
