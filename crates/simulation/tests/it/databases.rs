@@ -4,6 +4,7 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{EngineSpec, Load};
 use underlay_simulation::databases::{
     Assumptions, DesignTarget, Effort, Stage, as_simulated, problems, scenario, simulate_rung,
+    stack_of,
 };
 use underlay_study::{HostView, Plan, PlanOptions, Source, check, find_study};
 
@@ -84,6 +85,20 @@ fn built_in_studies_of_users_are_not_refused() {
         let (_, plan) = checked.unwrap_or_else(|problems| panic!("{name}: {}", problems.to_json()));
         assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new(), "{name}");
     }
+}
+
+/// The block rate of a test bed says what its hosts' software costs: at its full size, and of it alone.
+#[test]
+fn hosts_of_a_published_test_bed_cost_something() {
+    let source = find_study("kingston/k2").expect("built in").source();
+    let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
+    let (_, mut plan) = checked.expect("a valid study");
+    let design = plan.designs[0].clone();
+    let stack = stack_of(&plan, &design).expect("a cluster").expect("a published rate");
+    let per_io = stack.per_io;
+    assert!((Nanos(100)..Nanos::from_micros(100)).contains(&per_io), "{per_io:?}");
+    plan.scale.divisor = 64;
+    assert_eq!(stack_of(&plan, &design).expect("a cluster"), None);
 }
 
 #[test]
