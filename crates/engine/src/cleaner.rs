@@ -8,7 +8,7 @@
 //! is first written in one piece to the doublewrite buffer and flushed, then page by page.
 
 use crate::page::PageId;
-use crate::spec::InnodbSettings;
+use crate::settings::InnodbSettings;
 use std::collections::VecDeque;
 
 /// Pages of a batch of the doublewrite buffer: two extents of 64 pages.
@@ -227,7 +227,7 @@ impl Cleaner {
 mod tests {
     use super::{BATCH_PAGES, Cleaner, CleanerRequest};
     use crate::page::PageId;
-    use crate::spec::InnodbSettings;
+    use crate::settings::InnodbSettings;
     use underlay_core::Bytes;
 
     fn cleaner(doublewrite: bool) -> Cleaner {

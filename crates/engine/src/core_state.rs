@@ -17,8 +17,41 @@ pub(crate) enum Task {
     Session { database: u16, session: u32 },
     /// The software path of an I/O request, which goes to the storage afterwards.
     Submit { io: u32 },
+    /// A process of a job, with that many bytes.
+    Job { database: u16, process: u8, length: u32 },
     /// Work that nothing waits for.
     Background,
+}
+
+/// A volume that a job uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobVolume {
+    /// Of the tables.
+    Data,
+    /// Of backups.
+    Backup,
+}
+
+/// What a job asks of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobIo {
+    /// To read so many bytes.
+    Read { volume: JobVolume, length: u32 },
+    /// To write so many bytes.
+    Write { volume: JobVolume, length: u32 },
+    /// To flush.
+    Flush { volume: JobVolume },
+}
+
+impl JobIo {
+    /// Its place among the I/O stations of jobs: three for each volume.
+    const fn index(self) -> usize {
+        match self {
+            JobIo::Read { volume, .. } => volume as usize * 3,
+            JobIo::Write { volume, .. } => volume as usize * 3 + 1,
+            JobIo::Flush { volume } => volume as usize * 3 + 2,
+        }
+    }
 }
 
 /// What an I/O request is for.
@@ -37,6 +70,8 @@ pub(crate) enum Purpose {
     DataFlush { database: u16 },
     /// A batch is written to the doublewrite buffer.
     Doublewrite { database: u16 },
+    /// A job.
+    Job { database: u16, io: JobIo },
 }
 
 impl Purpose {
@@ -49,6 +84,7 @@ impl Purpose {
             Purpose::PageWrite { .. } => 3,
             Purpose::DataFlush { .. } => 4,
             Purpose::Doublewrite { .. } => 5,
+            Purpose::Job { io, .. } => 6 + io.index(),
         }
     }
 
@@ -59,13 +95,14 @@ impl Purpose {
             | Purpose::LogFlush { database }
             | Purpose::PageWrite { database }
             | Purpose::DataFlush { database }
+            | Purpose::Job { database, .. }
             | Purpose::Doublewrite { database } => database,
         }
     }
 }
 
-/// Kinds of [`Purpose`].
-pub(crate) const PURPOSES: usize = 6;
+/// Kinds of [`Purpose`]: six, and three for each volume of a job.
+pub(crate) const PURPOSES: usize = 6 + 2 * 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Io {

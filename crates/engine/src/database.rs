@@ -7,15 +7,17 @@
 use crate::core_state::{Core, IoPath, Purpose, Task};
 use crate::demand::DemandProfile;
 use crate::engine::Engine;
+use crate::job::Job;
 use crate::layout::Layout;
 use crate::locks::Locks;
 use crate::page::PageId;
 use crate::pool::{Pool, Touched};
 use crate::redo_log::RedoLog;
-use crate::result::{DatabaseResult, IoResult, Place, TypeResult};
+use crate::result::{Place, TypeResult};
+use crate::script::Touch;
 use crate::session::{Phase, Session};
 use crate::sources::Source;
-use crate::spec::{DatabaseSpec, Load};
+use crate::spec::{DatabaseSpec, Load, WorkloadSpec};
 use crate::station::Station;
 use crate::timers::Timer;
 use std::collections::VecDeque;
@@ -58,6 +60,10 @@ pub(crate) struct Database {
     pub(crate) places: [Station; Place::COUNT],
     pub(crate) types: Vec<TypeResult>,
     pub(crate) measured_from: Nanos,
+    /// When a session of its job was done, the last one.
+    pub(crate) last_idle: Nanos,
+    /// Its job, where that is more than sessions.
+    pub(crate) job: Option<Job>,
 }
 
 impl Database {
@@ -73,14 +79,23 @@ impl Database {
         let seed = seed.child("engine.database", u64::from(number));
         let demands = spec.demands.scaled();
         let schedule = match spec.load {
-            Load::Closed { .. } => None,
+            Load::Closed { .. } | Load::Job { .. } => None,
             Load::Open { arrivals, .. } => {
                 Some(ArrivalSchedule::new(arrivals, seed, Share { index: 0, of: 1 }))
             }
         };
         let types = spec.workload.types().iter();
+        let job = match &spec.workload {
+            WorkloadSpec::Backup(backup) => {
+                let bytes = layout.loaded_bytes().0;
+                Some(Job::new(backup, &spec.engine, &demands, bytes))
+            }
+            _ => None,
+        };
         Database {
             number,
+            job,
+            last_idle: Nanos::ZERO,
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),
             sessions: (0..users).map(|_| Session::new()).collect(),
             pool,
@@ -225,7 +240,7 @@ impl Database {
                     }
                 }
                 Touched::Missed { frame, evicted } => {
-                    return self.miss(core, session, touch.page, frame, evicted);
+                    return self.miss(core, session, touch, (frame, evicted));
                 }
                 Touched::Full => {
                     self.starved.push_back(session);
@@ -258,9 +273,8 @@ impl Database {
         &mut self,
         core: &mut Core<T>,
         session: u32,
-        page: PageId,
-        frame: u32,
-        evicted: Option<(PageId, bool)>,
+        Touch { page, is_new, .. }: Touch,
+        (frame, evicted): (u32, Option<(PageId, bool)>),
     ) {
         self.pool.set_loading(frame, true);
         let first = self.awaited.acquire(page_key(page), session);
@@ -274,9 +288,9 @@ impl Database {
                     engine.write_to_kernel(core.now, old, false);
                     work = self.demands.cpu_per_page_write;
                 }
-                matches!(engine.page_cache.touch(page, false), Touched::Hit(_))
+                matches!(engine.page_cache.touch(page, false), Touched::Hit(_)) || is_new
             }
-            Engine::Innodb(_) => false,
+            Engine::Innodb(_) => is_new,
         };
         let read = self.demands.cpu_per_page_read.0;
         work += Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
@@ -434,56 +448,6 @@ impl Database {
             return self.timer(core, session, half, Phase::Answering);
         }
         self.answered(core, session);
-    }
-
-    /// Touches what transactions touch, without anything else of them.
-    pub(crate) fn warm_caches(&mut self, transactions: u64) {
-        self.touch_all(self.spec.transactions_before.min(transactions));
-        self.source.freeze(true);
-        self.touch_all(transactions.saturating_sub(self.spec.transactions_before));
-        self.source.freeze(false);
-        self.pool.take_counters();
-        self.engine.take();
-    }
-
-    fn touch_all(&mut self, transactions: u64) {
-        let users = self.sessions.len() as u64;
-        for number in 0..transactions {
-            let user = (number % users) as u32;
-            self.source.draw(user, &self.spec.mix);
-            let mut script = std::mem::take(&mut self.sessions[user as usize].script);
-            self.source.write_down(user, &mut script);
-            for touch in &script.touches {
-                let touched = self.pool.touch(Nanos::ZERO, touch.page, false, 0);
-                if let (Touched::Missed { .. }, Engine::Postgresql(engine)) =
-                    (touched, &mut self.engine)
-                {
-                    engine.page_cache.touch(touch.page, false);
-                }
-            }
-            self.sessions[user as usize].script = script;
-        }
-    }
-
-    /// What was counted by `until`; counting begins again.
-    pub(crate) fn take(&mut self, until: Nanos, io: IoResult) -> DatabaseResult {
-        self.measured_from = until;
-        let names = self.spec.workload.types().iter();
-        let fresh = names.map(|name| TypeResult { name, ..TypeResult::default() }).collect();
-        let places = std::array::from_fn(|place| self.places[place].take(until));
-        let (page_cache, writers) = self.engine.take();
-        DatabaseResult {
-            name: self.spec.name.clone(),
-            types: std::mem::replace(&mut self.types, fresh),
-            headline: self.spec.workload.headline(),
-            places,
-            io,
-            pool: self.pool.take_counters(),
-            page_cache,
-            log: self.log.take_counters(),
-            writers,
-            backlog: self.backlog.len() as u64,
-        }
     }
 }
 

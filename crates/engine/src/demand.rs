@@ -38,7 +38,9 @@ pub struct DemandProfile {
 /// delivered order (Delivery, 10), a counted line (Stock-Level, about 200), a customer looked at
 /// (Payment, Order-Status; 1 by number, 3 by name); sysbench a statement, of which a range counts
 /// one more per 25 rows; its log bytes count changed rows instead, and its bulk inserts use the
-/// processor once per 10 rows.
+/// processor once per 10 rows. The web shop: a review whose ratings are summed up, a product that is
+/// found or shown, a line of an order. A job: a megabyte (1,000,000 bytes) that is backed up or
+/// restored, a row that is inserted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeDemand {
     /// The workload's name of the type.
@@ -116,6 +118,58 @@ const SYSBENCH_MARIADB: [Row; 9] = [
     ("bulk_insert", 40, 30, 100, 480),
 ];
 
+/// PostgreSQL, the web shop: a statement per step, and a function for the purchase. A review takes
+/// the sum of its 20 ratings, a line of an order a trigger and the checks of three references.
+const DVDSTORE_POSTGRESQL: [Row; 15] = [
+    ("login", 90, 8, 0, 0),
+    ("new_customer", 120, 0, 620, 0),
+    ("new_member", 70, 0, 290, 0),
+    ("browse_category", 50, 3, 0, 0),
+    ("browse_actor", 80, 3, 0, 0),
+    ("browse_title", 60, 3, 0, 0),
+    ("reviews_by_actor", 180, 14, 0, 0),
+    ("reviews_by_title", 150, 14, 0, 0),
+    ("product_reviews", 70, 14, 0, 0),
+    ("reviews_by_stars", 60, 14, 0, 0),
+    ("reviews_by_date", 90, 14, 0, 0),
+    ("new_review", 120, 0, 1_150, 0),
+    ("rate_review", 80, 0, 420, 0),
+    ("prices", 40, 6, 0, 0),
+    ("purchase", 130, 60, 480, 500),
+];
+
+/// InnoDB: the same, with redo of the undo records.
+const DVDSTORE_MARIADB: [Row; 15] = [
+    ("login", 85, 8, 0, 0),
+    ("new_customer", 120, 0, 1_050, 0),
+    ("new_member", 70, 0, 420, 0),
+    ("browse_category", 50, 3, 0, 0),
+    ("browse_actor", 110, 3, 0, 0),
+    ("browse_title", 90, 3, 0, 0),
+    ("reviews_by_actor", 220, 16, 0, 0),
+    ("reviews_by_title", 190, 16, 0, 0),
+    ("product_reviews", 70, 16, 0, 0),
+    ("reviews_by_stars", 60, 16, 0, 0),
+    ("reviews_by_date", 90, 16, 0, 0),
+    ("new_review", 120, 0, 1_600, 0),
+    ("rate_review", 80, 0, 640, 0),
+    ("prices", 40, 6, 0, 0),
+    ("purchase", 130, 55, 700, 620),
+];
+
+/// PostgreSQL's `pg_basebackup` and the server that reads for it, in equal parts; a restore by
+/// `tar`. Per megabyte: reading and writing files copies each byte four and two times, and the
+/// manifest has a checksum of all.
+const BACKUP_POSTGRESQL: [Row; 2] = [("backup", 0, 900, 0, 0), ("restore", 0, 700, 0, 0)];
+
+/// `mariabackup`, which checks every page, and `mbstream`.
+const BACKUP_MARIADB: [Row; 2] = [("backup", 0, 700, 0, 0), ("restore", 0, 700, 0, 0)];
+
+/// Rows of the study of batch insertion, one `INSERT` each, or as a stream: then a transaction is
+/// 1,000 of them.
+const BATCH_POSTGRESQL: [Row; 1] = [("insert", 22, 8, 34, 240)];
+const BATCH_MARIADB: [Row; 1] = [("insert", 22, 10, 100, 260)];
+
 fn profile(rows: &[Row], page_read_us: u64) -> DemandProfile {
     let types = rows.iter().map(|&(name, base, unit, log_base, log_unit)| TypeDemand {
         name: name.to_string(),
@@ -166,6 +220,36 @@ impl DemandProfile {
     /// Default demands of TPC-C on MariaDB.
     pub fn tpcc_mariadb() -> DemandProfile {
         profile(&TPCC_MARIADB, 12)
+    }
+
+    /// Default demands of the web shop on PostgreSQL.
+    pub fn dvdstore_postgresql() -> DemandProfile {
+        profile(&DVDSTORE_POSTGRESQL, 8)
+    }
+
+    /// Default demands of the web shop on MariaDB.
+    pub fn dvdstore_mariadb() -> DemandProfile {
+        profile(&DVDSTORE_MARIADB, 12)
+    }
+
+    /// Default demands of backups and restores of PostgreSQL.
+    pub fn backup_postgresql() -> DemandProfile {
+        profile(&BACKUP_POSTGRESQL, 8)
+    }
+
+    /// Default demands of backups and restores of MariaDB.
+    pub fn backup_mariadb() -> DemandProfile {
+        profile(&BACKUP_MARIADB, 12)
+    }
+
+    /// Default demands of batch insertion on PostgreSQL.
+    pub fn batch_postgresql() -> DemandProfile {
+        profile(&BATCH_POSTGRESQL, 8)
+    }
+
+    /// Default demands of batch insertion on MariaDB.
+    pub fn batch_mariadb() -> DemandProfile {
+        profile(&BATCH_MARIADB, 12)
     }
 
     /// Default demands of sysbench on PostgreSQL.

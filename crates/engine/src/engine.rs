@@ -3,7 +3,8 @@
 use crate::cleaner::Cleaner;
 use crate::page::{NOWHERE, PageId, PageMap};
 use crate::pool::{ClockSweep, MidpointLru, Pool, PoolCounters};
-use crate::spec::{EngineSpec, InnodbSettings, PostgresqlSettings};
+use crate::settings::{InnodbSettings, PostgresqlSettings};
+use crate::spec::EngineSpec;
 use crate::writers::{Checkpointer, WriteBack, WriterCounters};
 use underlay_core::Nanos;
 

@@ -19,6 +19,10 @@ pub mod demand;
 
 pub mod spec;
 
+mod settings;
+
+mod job_spec;
+
 pub mod layout;
 
 pub mod page;
@@ -51,6 +55,8 @@ mod session;
 
 mod database;
 
+mod books;
+
 mod writers;
 
 mod background;
@@ -63,10 +69,18 @@ mod simulation;
 
 mod users;
 
+mod transfer;
+
+mod job;
+
+mod job_work;
+
 pub use demand::{DemandProfile, TypeDemand};
-pub use result::{DatabaseResult, EngineRun, HostResult};
+pub use job_spec::{BackupSpec, BatchSpec};
+pub use result::{DatabaseResult, EngineRun, HostResult, JobOperation, JobResult};
+pub use settings::{InnodbSettings, PostgresqlSettings};
 pub use simulation::{Simulation, Window};
 pub use spec::{
-    ClientSpec, DatabaseSpec, EngineSpec, HostSpec, InnodbSettings, Load, PostgresqlSettings,
-    Scenario, ScenarioProblem, VolumeUse, WorkloadSpec,
+    ClientSpec, DatabaseSpec, EngineSpec, HostSpec, Load, Scenario, ScenarioProblem, VolumeUse,
+    WorkloadSpec,
 };

@@ -80,6 +80,64 @@ pub struct TypeResult {
     pub service: Histogram,
 }
 
+/// An operation of a job that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobOperation {
+    /// Its type in the workload's shape.
+    pub kind: usize,
+    /// Its cycle, from 1.
+    pub cycle: u32,
+    /// When it began.
+    pub begin: Nanos,
+    /// When what it wrote was durable.
+    pub end: Nanos,
+    /// What it wrote.
+    pub bytes: u64,
+}
+
+/// Bytes that a job read from a volume and wrote to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VolumeBytes {
+    /// Read.
+    pub read: u64,
+    /// Written.
+    pub written: u64,
+}
+
+/// What a job came to in the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobResult {
+    /// Operations that ended, in their order.
+    pub operations: Vec<JobOperation>,
+    /// Bytes on the volume of the tables, and on that of backups.
+    pub volumes: [VolumeBytes; 2],
+    /// When all was done; `None` while it is not.
+    pub ended: Option<Nanos>,
+}
+
+impl JobResult {
+    /// Adds what it came to afterwards.
+    pub fn add(&mut self, later: &JobResult) {
+        self.operations.extend_from_slice(&later.operations);
+        for (sum, volume) in self.volumes.iter_mut().zip(&later.volumes) {
+            sum.read += volume.read;
+            sum.written += volume.written;
+        }
+        self.ended = later.ended;
+    }
+}
+
+/// I/O requests of a job on one volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct JobIoResult {
+    /// Reads.
+    pub read: Station,
+    /// Writes.
+    pub write: Station,
+    /// Flushes.
+    pub flush: Station,
+}
+
 /// I/O requests of a database, per purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IoResult {
@@ -95,6 +153,8 @@ pub struct IoResult {
     pub data_flush: Station,
     /// Batches written to InnoDB's doublewrite buffer.
     pub doublewrite: Station,
+    /// Those of a job: on the volume of the tables, and on that of backups.
+    pub job: [JobIoResult; 2],
 }
 
 /// What a database did in the window.
@@ -121,6 +181,8 @@ pub struct DatabaseResult {
     pub writers: WriterCounters,
     /// Arrivals of an open loop that waited for a free user at the end of the window.
     pub backlog: u64,
+    /// Its job; `None` of a database with users.
+    pub job: Option<JobResult>,
 }
 
 impl DatabaseResult {

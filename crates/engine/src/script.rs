@@ -12,6 +12,8 @@ use underlay_core::Nanos;
 pub(crate) struct Touch {
     pub(crate) page: PageId,
     pub(crate) writes: bool,
+    /// Whether the page does not exist before, so that it need not be read.
+    pub(crate) is_new: bool,
 }
 
 /// A step: its locks and touches end where the next one's begin.
@@ -31,6 +33,8 @@ pub(crate) struct Script {
     pub(crate) commits: bool,
     /// Whether it ends as the workload wants it to; false for an intended rollback.
     pub(crate) succeeds: bool,
+    /// What it counts as: rows of a batch, otherwise 1.
+    pub(crate) count: u32,
     pub(crate) steps: Vec<Step>,
     pub(crate) touches: Vec<Touch>,
     pub(crate) locks: Vec<u64>,
@@ -42,6 +46,7 @@ impl Script {
         self.kind = kind;
         self.commits = false;
         self.succeeds = true;
+        self.count = 1;
         self.steps.clear();
         self.touches.clear();
         self.locks.clear();
@@ -49,12 +54,17 @@ impl Script {
 
     /// The current step reads a page.
     pub(crate) fn read(&mut self, page: PageId) {
-        self.touch(page, false);
+        self.touch(page, false, false);
     }
 
     /// The current step changes a page.
     pub(crate) fn write(&mut self, page: PageId) {
-        self.touch(page, true);
+        self.touch(page, true, false);
+    }
+
+    /// The current step appends a page to its relation, and changes it.
+    pub(crate) fn create(&mut self, page: PageId) {
+        self.touch(page, true, true);
     }
 
     /// The current step reads pages.
@@ -90,17 +100,17 @@ impl Script {
 
     /// Rows of the same page one after the other are one touch.
     #[inline]
-    fn touch(&mut self, page: PageId, writes: bool) {
+    fn touch(&mut self, page: PageId, writes: bool, is_new: bool) {
         let begin = self.steps.last().map_or(0, |step| step.touches_end as usize);
         match self.touches[begin..].last_mut() {
             Some(last) if last.page == page => last.writes |= writes,
-            _ => self.touches.push(Touch { page, writes }),
+            _ => self.touches.push(Touch { page, writes, is_new }),
         }
     }
 
     /// The last step, which has ended, changes one more page.
     pub(crate) fn append_write(&mut self, page: PageId) {
-        self.touches.push(Touch { page, writes: true });
+        self.touches.push(Touch { page, writes: true, is_new: false });
         if let Some(last) = self.steps.last_mut() {
             last.touches_end += 1;
         }

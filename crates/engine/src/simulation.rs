@@ -4,12 +4,12 @@
 //! timers, and after each of them whoever was woken by it. The order depends on nothing but the
 //! arguments.
 
-use crate::core_state::{Core, Purpose, Task};
+use crate::core_state::{Core, PURPOSES, Purpose, Task};
 use crate::database::Database;
 use crate::layout::Layout;
-use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult};
-use crate::sources::Source;
+use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult, JobIoResult};
 use crate::spec::{Scenario, ScenarioProblem};
+use crate::station::Station;
 use crate::timers::Timer;
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::target::{Target, TargetFinished};
@@ -50,7 +50,7 @@ impl<T: Target> Simulation<T> {
         }
         let mut databases = Vec::with_capacity(scenario.databases.len());
         for (number, spec) in scenario.databases.iter().enumerate() {
-            let relations = Source::relations(&spec.workload, &spec.engine);
+            let relations = spec.workload.relations(&spec.engine);
             let page = spec.engine.page_bytes();
             let doublewrite = spec.engine.doublewrite_bytes();
             match Layout::new(page, relations, spec.data.offset, spec.data.length, doublewrite) {
@@ -144,6 +144,10 @@ impl<T: Target> Simulation<T> {
                             self.databases[usize::from(database)].on_cpu(&mut self.core, session);
                         }
                         Task::Submit { io } => self.core.pass_on(io),
+                        Task::Job { database, process, length } => {
+                            let database = &mut self.databases[usize::from(database)];
+                            database.job_processed(&mut self.core, process, length);
+                        }
                         Task::Background => {}
                     }
                     self.wake();
@@ -171,6 +175,7 @@ impl<T: Target> Simulation<T> {
             Purpose::PageWrite { .. } => database.page_written(core),
             Purpose::DataFlush { .. } => database.data_flushed(core),
             Purpose::Doublewrite { .. } => database.doublewritten(core),
+            Purpose::Job { io, .. } => database.job_io_done(core, io),
         }
     }
 
@@ -188,6 +193,7 @@ impl<T: Target> Simulation<T> {
             Timer::Writer { database } => self.databases[of(database)].writer_round(core),
             Timer::Flusher { database } => self.databases[of(database)].flusher_round(core),
             Timer::LogWriter { database } => self.databases[of(database)].log_writer_round(core),
+            Timer::Job { database } => self.databases[of(database)].begin_job_cycle(core),
         }
     }
 
@@ -203,9 +209,22 @@ impl<T: Target> Simulation<T> {
         let core = &mut self.core;
         let databases = self.databases.iter_mut().map(|database| {
             let stations = &mut core.stations[usize::from(database.number)];
-            let [read, log_write, log_flush, page_write, data_flush, doublewrite] =
+            let taken: [Station; PURPOSES] =
                 std::array::from_fn(|purpose| stations[purpose].take(until));
-            let io = IoResult { read, log_write, log_flush, page_write, data_flush, doublewrite };
+            let [read, log_write, log_flush, page_write, data_flush, doublewrite, job @ ..] = taken;
+            let of_volume = |volume: usize| {
+                let [read, write, flush] = [0, 1, 2].map(|operation| job[volume * 3 + operation]);
+                JobIoResult { read, write, flush }
+            };
+            let io = IoResult {
+                read,
+                log_write,
+                log_flush,
+                page_write,
+                data_flush,
+                doublewrite,
+                job: [0, 1].map(of_volume),
+            };
             database.take(until, io)
         });
         let databases: Vec<DatabaseResult> = databases.collect();

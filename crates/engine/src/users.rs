@@ -17,7 +17,7 @@ impl Database {
     pub(crate) fn start<T: Target>(&mut self, core: &mut Core<T>) {
         self.start_writers(core);
         match self.spec.load {
-            Load::Closed { .. } => {
+            Load::Closed { .. } | Load::Job { .. } => {
                 (0..self.sessions.len() as u32).for_each(|session| self.pause(core, session, None));
             }
             Load::Open { rate_per_second, .. } => {
@@ -27,6 +27,9 @@ impl Database {
                 }
                 self.expect_arrival(core);
             }
+        }
+        if self.job.is_some() {
+            core.timers.set(core.now, Timer::Job { database: self.number });
         }
     }
 
@@ -56,8 +59,16 @@ impl Database {
         session: u32,
         answered: Option<usize>,
     ) {
-        let Load::Closed { pacing, .. } = self.spec.load else { return };
-        let kind = self.source.draw(session, &self.spec.mix);
+        let pacing = match self.spec.load {
+            Load::Closed { pacing, .. } => pacing,
+            Load::Job { .. } => 0.0,
+            Load::Open { .. } => return,
+        };
+        let Some(kind) = self.source.draw(session, &self.spec.mix) else {
+            // Its part of the job is done; the last one to say so ends the job.
+            self.last_idle = core.now;
+            return self.enter(core.now, session, Phase::Idle);
+        };
         if pacing == 0.0 {
             return self.send(core, session, core.now);
         }
@@ -108,10 +119,14 @@ impl Database {
         let kind = state.script.kind;
         if core.now > self.measured_from {
             let counted = &mut self.types[kind];
-            counted.committed += u64::from(state.script.succeeds);
-            counted.rolled_back += u64::from(!state.script.succeeds);
-            counted.response.record((core.now - state.intended).0);
-            counted.service.record((core.now - state.started).0);
+            let count = u64::from(state.script.count);
+            counted.committed += if state.script.succeeds { count } else { 0 };
+            counted.rolled_back += if state.script.succeeds { 0 } else { count };
+            // Rows of a stream have no times of their own.
+            if count == 1 {
+                counted.response.record((core.now - state.intended).0);
+                counted.service.record((core.now - state.started).0);
+            }
         }
         match self.connecting.pop_front() {
             Some(next) => core.ready.push_back((self.number, next)),

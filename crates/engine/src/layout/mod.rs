@@ -4,6 +4,7 @@
 //! (about 100 MB per warehouse of TPC-C on PostgreSQL). Only leaf pages of indexes are modelled:
 //! their upper levels are in memory wherever the leaves are worth a cache at all.
 
+pub mod dvdstore;
 pub(crate) mod row_versions;
 pub mod sysbench;
 pub mod tpcc;

@@ -117,6 +117,17 @@ impl ClockSweep {
         self.places.get(page) != NOWHERE
     }
 
+    /// Looks where pages are, without touching them, for the speed of touches to come: looks do not
+    /// depend on each other and wait for memory together, touches wait one after the other.
+    pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId> + Clone) {
+        let places = pages.clone().fold(0, |seen, page| seen ^ self.places.get(page));
+        let frames = pages.fold(0, |seen, page| {
+            let frame = self.frames.get(self.places.get(page) as usize);
+            seen ^ frame.map_or(0, |frame| frame.usage)
+        });
+        std::hint::black_box((places, frames));
+    }
+
     /// Marks a frame as being read into, or as read.
     pub fn set_loading(&mut self, frame: u32, is_loading: bool) {
         self.frames[frame as usize].is_loading = is_loading;

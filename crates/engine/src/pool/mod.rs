@@ -66,6 +66,13 @@ impl Pool {
         }
     }
 
+    pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId> + Clone) {
+        match self {
+            Pool::Clock(pool) => pool.look_ahead(pages),
+            Pool::Midpoint(pool) => pool.look_ahead(pages),
+        }
+    }
+
     pub(crate) fn set_loading(&mut self, frame: u32, is_loading: bool) {
         match self {
             Pool::Clock(pool) => pool.set_loading(frame, is_loading),

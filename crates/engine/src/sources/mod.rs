@@ -5,6 +5,8 @@
 //! it down as a [`Script`]. It keeps what a database would know: which order comes next, where
 //! inserted rows went.
 
+mod batch;
+mod dvdstore;
 mod sysbench;
 mod tpcc;
 
@@ -12,15 +14,45 @@ use crate::demand::DemandProfile;
 use crate::layout::Relation;
 use crate::script::Script;
 use crate::spec::{EngineSpec, WorkloadSpec};
+use batch::BatchSource;
+use dvdstore::DvdStoreSource;
 use sysbench::SysbenchSource;
 use tpcc::TpccSource;
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_workload::transactional::Mix;
+
+impl WorkloadSpec {
+    /// Tables and indexes.
+    pub(crate) fn relations(&self, engine: &EngineSpec) -> Vec<Relation> {
+        match self {
+            WorkloadSpec::Tpcc(tpcc) => TpccSource::relations(tpcc, engine),
+            WorkloadSpec::Sysbench(sysbench) => SysbenchSource::relations(sysbench, engine),
+            WorkloadSpec::DvdStore(shop) => DvdStoreSource::relations(shop, engine),
+            WorkloadSpec::Batch(batch) => BatchSource::relations(batch, engine),
+            // Nobody changes it: nothing grows.
+            WorkloadSpec::Backup(backup) => TpccSource::relations(&backup.tpcc, engine)
+                .into_iter()
+                .map(|relation| Relation { grows: false, ..relation })
+                .collect(),
+        }
+    }
+
+    /// Bytes of tables and indexes when they are loaded.
+    pub(crate) fn loaded_bytes(&self, engine: &EngineSpec) -> Bytes {
+        let blocks = |relation: &Relation| u64::from(relation.blocks.max(1));
+        let blocks: u64 = self.relations(engine).iter().map(blocks).sum();
+        Bytes(blocks * u64::from(engine.page_bytes()))
+    }
+}
 
 /// The users of a database.
 pub(crate) enum Source {
     Tpcc(Box<TpccSource>),
     Sysbench(Box<SysbenchSource>),
+    DvdStore(Box<DvdStoreSource>),
+    Batch(Box<BatchSource>),
+    /// A job that asks for no transactions.
+    Nobody,
 }
 
 impl Source {
@@ -39,14 +71,13 @@ impl Source {
             WorkloadSpec::Sysbench(sysbench) => Source::Sysbench(Box::new(SysbenchSource::new(
                 sysbench, engine, demands, users, seed,
             ))),
-        }
-    }
-
-    /// Tables and indexes.
-    pub(crate) fn relations(workload: &WorkloadSpec, engine: &EngineSpec) -> Vec<Relation> {
-        match workload {
-            WorkloadSpec::Tpcc(tpcc) => TpccSource::relations(tpcc, engine),
-            WorkloadSpec::Sysbench(sysbench) => SysbenchSource::relations(sysbench, engine),
+            WorkloadSpec::DvdStore(shop) => {
+                Source::DvdStore(Box::new(DvdStoreSource::new(shop, engine, demands, users, seed)))
+            }
+            WorkloadSpec::Batch(batch) => {
+                Source::Batch(Box::new(BatchSource::new(batch, engine, demands, users)))
+            }
+            WorkloadSpec::Backup(_) => Source::Nobody,
         }
     }
 
@@ -56,14 +87,19 @@ impl Source {
         match self {
             Source::Tpcc(source) => source.freeze(is_frozen),
             Source::Sysbench(source) => source.freeze(is_frozen),
+            // Their rows stay where they are.
+            Source::DvdStore(_) | Source::Batch(_) | Source::Nobody => {}
         }
     }
 
-    /// Draws the next transaction of a user; returns its type.
-    pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> usize {
+    /// Draws the next transaction of a user; returns its type. `None`: a session of a job is done.
+    pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> Option<usize> {
         match self {
-            Source::Tpcc(source) => source.draw(user, mix),
-            Source::Sysbench(source) => source.draw(user, mix),
+            Source::Tpcc(source) => Some(source.draw(user, mix)),
+            Source::Sysbench(source) => Some(source.draw(user, mix)),
+            Source::DvdStore(source) => Some(source.draw(user, mix)),
+            Source::Batch(source) => source.draw(user),
+            Source::Nobody => None,
         }
     }
 
@@ -72,6 +108,9 @@ impl Source {
         match self {
             Source::Tpcc(source) => source.write_down(user, script),
             Source::Sysbench(source) => source.write_down(user, script),
+            Source::DvdStore(source) => source.write_down(user, script),
+            Source::Batch(source) => source.write_down(user, script),
+            Source::Nobody => unreachable!("nobody has drawn a transaction"),
         }
     }
 
@@ -79,7 +118,7 @@ impl Source {
     pub(crate) fn keying_time(&self, user: u32, kind: usize) -> Nanos {
         match self {
             Source::Tpcc(source) => source.keying_time(user, kind),
-            Source::Sysbench(_) => Nanos::ZERO,
+            _ => Nanos::ZERO,
         }
     }
 
@@ -87,7 +126,8 @@ impl Source {
     pub(crate) fn think_time(&mut self, user: u32, kind: usize) -> Nanos {
         match self {
             Source::Tpcc(source) => source.think_time(user, kind),
-            Source::Sysbench(_) => Nanos::ZERO,
+            Source::DvdStore(source) => source.think_time(user, kind),
+            _ => Nanos::ZERO,
         }
     }
 }

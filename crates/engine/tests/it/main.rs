@@ -3,6 +3,8 @@
 mod closed_forms;
 mod cluster;
 mod conservation;
+mod dvdstore;
+mod jobs;
 mod mariadb;
 mod monotonicity;
 mod pools;

@@ -7,14 +7,15 @@
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{
-    ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec, InnodbSettings, Load,
-    PostgresqlSettings, Scenario, VolumeUse, WorkloadSpec,
+    BackupSpec, BatchSpec, ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec,
+    InnodbSettings, Load, PostgresqlSettings, Scenario, VolumeUse, WorkloadSpec,
 };
 use underlay_study::{
-    ClientPlace, ClientPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, EngineKind,
-    EnginePlan, HostCompute, MEMORY_PER_SESSION, Pacing, Plan, SettingError, SysbenchPlan,
-    VolumePlan, WorkloadKind,
+    ClientPlace, ClientPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DvdstorePlan,
+    EngineKind, EnginePlan, HostCompute, MEMORY_PER_SESSION, Pacing, Plan, SettingError,
+    SysbenchPlan, TpccPlan, VolumePlan, WorkloadKind,
 };
+use underlay_workload::dvdstore::{self, DvdStore};
 use underlay_workload::sysbench::{self, Sysbench};
 use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
 use underlay_workload::transactional::Mix;
@@ -119,11 +120,23 @@ impl Mapping<'_> {
             Pacing::Open { rate_per_second, arrivals } => {
                 Load::Open { users: self.users, rate_per_second, arrivals }
             }
-            Pacing::Job => return Err("a job is not simulated".to_string()),
+            Pacing::Job => Load::Job {
+                sessions: match &workload.kind {
+                    // The engine's own programs.
+                    WorkloadKind::Backup(_) => 0,
+                    kind => kind.job_sessions().unwrap_or(1),
+                },
+            },
         };
         let kind = self.part.engine.kind;
-        let demands =
-            self.assumed.demands.clone().or_else(|| default_demands(kind, &workload.kind));
+        let users = self.users_of(&workload.kind, workload.seed)?;
+        // What is assumed of users is not said of the jobs beside them.
+        let types = users.types();
+        let fits = |demands: &DemandProfile| {
+            demands.types.iter().map(|kind| kind.name.as_str()).eq(types.iter().copied())
+        };
+        let assumed = self.assumed.demands.clone().filter(|it| fits(it) || !users.is_job());
+        let demands = assumed.or_else(|| default_demands(kind, &workload.kind));
         let engine = match kind {
             EngineKind::Postgresql => EngineSpec::Postgresql(self.postgresql(neighbours)?),
             EngineKind::Mariadb | EngineKind::Mysql => {
@@ -135,7 +148,7 @@ impl Mapping<'_> {
             name: self.database.name.clone(),
             host,
             engine,
-            workload: users_of(&workload.kind, workload.seed)?,
+            workload: users,
             mix: Mix::Prescribed,
             demands: demands.ok_or_else(|| "no demands are known of it".to_string())?,
             data: self.volume("data")?,
@@ -182,7 +195,8 @@ impl Mapping<'_> {
             );
         };
         let settings = postgresql(engine).map_err(|error| error.to_string())?;
-        let sessions = self.part.client.connections_of(self.users);
+        let job = self.database.workload.kind.job_sessions();
+        let sessions = self.part.client.connections_of(job.unwrap_or(self.users));
         let processes = MEMORY_PER_SESSION.0 * u64::from(sessions);
         let used = settings.shared_buffers.0.saturating_add(processes);
         let page_cache = Bytes(memory.0.saturating_sub(used)).max(LEAST_PAGE_CACHE);
@@ -199,22 +213,54 @@ pub fn default_demands(engine: EngineKind, workload: &WorkloadKind) -> Option<De
             Some(DemandProfile::sysbench_postgresql())
         }
         (EngineKind::Mariadb, WorkloadKind::Sysbench(_)) => Some(DemandProfile::sysbench_mariadb()),
+        (EngineKind::Postgresql, WorkloadKind::Dvdstore(_)) => {
+            Some(DemandProfile::dvdstore_postgresql())
+        }
+        (EngineKind::Mariadb, WorkloadKind::Dvdstore(_)) => Some(DemandProfile::dvdstore_mariadb()),
+        (EngineKind::Postgresql, WorkloadKind::Backup(_)) => {
+            Some(DemandProfile::backup_postgresql())
+        }
+        (EngineKind::Mariadb, WorkloadKind::Backup(_)) => Some(DemandProfile::backup_mariadb()),
+        (EngineKind::Postgresql, WorkloadKind::Batch(_)) => Some(DemandProfile::batch_postgresql()),
+        (EngineKind::Mariadb, WorkloadKind::Batch(_)) => Some(DemandProfile::batch_mariadb()),
         _ => None,
     }
 }
 
-/// What the users of a workload do.
+impl Mapping<'_> {
+    /// What the users of a workload do, or its job.
+    fn users_of(&self, workload: &WorkloadKind, seed: RootSeed) -> Result<WorkloadSpec, String> {
+        match workload {
+            WorkloadKind::Backup(plan) => Ok(WorkloadSpec::Backup(BackupSpec {
+                tpcc: tpcc(&plan.population(), seed)?,
+                cycles: plan.cycles,
+                pause: plan.pause,
+                restores: plan.restore,
+                volume: self.volume("backup")?,
+            })),
+            other => users_of(other, seed),
+        }
+    }
+}
+
+fn tpcc(plan: &TpccPlan, seed: RootSeed) -> Result<Tpcc, String> {
+    let parameters = Entropy::new(plan.entropy)
+        .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
+        .map_err(|error| error.to_string())?;
+    let (profile, home_warehouse) = (plan.profile, plan.home_warehouse);
+    Ok(Tpcc { profile, home_warehouse, ..Tpcc::new(parameters) })
+}
+
 fn users_of(workload: &WorkloadKind, seed: RootSeed) -> Result<WorkloadSpec, String> {
     match workload {
-        WorkloadKind::Tpcc(plan) => {
-            let parameters = Entropy::new(plan.entropy)
-                .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
-                .map_err(|error| error.to_string())?;
-            Ok(WorkloadSpec::Tpcc(Tpcc {
-                profile: plan.profile,
-                home_warehouse: plan.home_warehouse,
-                ..Tpcc::new(parameters)
-            }))
+        WorkloadKind::Tpcc(plan) => Ok(WorkloadSpec::Tpcc(tpcc(plan, seed)?)),
+        WorkloadKind::Dvdstore(plan) => {
+            let DvdstorePlan { size, behaviour } = *plan;
+            let parameters = dvdstore::Parameters { size, seed, behaviour };
+            Ok(WorkloadSpec::DvdStore(DvdStore::new(parameters)))
+        }
+        WorkloadKind::Batch(plan) => {
+            Ok(WorkloadSpec::Batch(BatchSpec { rows: plan.rows, mode: plan.mode }))
         }
         WorkloadKind::Sysbench(plan) => {
             let SysbenchPlan { script, tables, table_size, distribution, range_size } = *plan;

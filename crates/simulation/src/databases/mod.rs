@@ -50,7 +50,7 @@ pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
 pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
 pub use refusals::problems;
-pub use rung::{Effort, Rung, RungError, Stage, simulate_rung};
+pub use rung::{Effort, Rung, RungError, Stage, counted, simulate_rung};
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};
 pub use storage::{DesignTarget, StorageError, stack_of};

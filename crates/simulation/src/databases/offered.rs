@@ -44,7 +44,7 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// Offers the rate to every database of a scenario, and lets the load settle.
+    /// Offers the rate to every database of a scenario that has users, and lets the load settle.
     ///
     /// # Errors
     /// A scenario that cannot be simulated.
@@ -59,6 +59,7 @@ impl Offered {
             let (users, arrivals) = match database.load {
                 Load::Open { users, arrivals, .. } => (users, arrivals),
                 Load::Closed { users, .. } => (users, Arrivals::Poisson),
+                Load::Job { .. } => continue,
             };
             let rate_per_second = offer.rate_per_second;
             database.load = Load::Open { users, rate_per_second, arrivals };
@@ -92,7 +93,8 @@ impl Offered {
             let second = self.pass(SECOND);
             self.observing.add(&second, &self.scenario);
             let mut response = Histogram::new();
-            for database in &second.databases {
+            // What a job does beside the users has no limit to keep.
+            for database in second.databases.iter().filter(|database| database.job.is_none()) {
                 for kind in database.headline.types {
                     response.merge(&database.types[*kind].response);
                 }

@@ -1,7 +1,7 @@
 //! What of a study cannot be simulated: every reason, before anything runs.
 
 use std::collections::BTreeSet;
-use underlay_study::{DatabasePlan, DatastoreKind, EngineKind, Mode, Pacing, Plan, WorkloadKind};
+use underlay_study::{DatabasePlan, DatastoreKind, EngineKind, Mode, Plan, WorkloadKind};
 
 use super::mapping::{self, Assumptions};
 
@@ -59,21 +59,18 @@ fn of_database(database: &DatabasePlan, found: &mut BTreeSet<String>) {
                 "{of}only TPC-C in procedures is simulated, not single statements"
             ));
         }
-        WorkloadKind::Sysbench(_) => {}
+        WorkloadKind::Sysbench(_)
+        | WorkloadKind::Dvdstore(_)
+        | WorkloadKind::Backup(_)
+        | WorkloadKind::Batch(_) => {}
         WorkloadKind::Block(_) => {
             found.insert(format!(
                 "{of}a block load has no database; use `underlay simulate --study`"
             ));
         }
-        other => {
-            let name = other.shape().name;
-            found.insert(format!(
-                "{of}the workload {name} is not simulated yet, only tpcc and sysbench are"
-            ));
+        WorkloadKind::Warehouse(_) => {
+            found.insert(format!("{of}the queries of a warehouse are not simulated yet"));
         }
-    }
-    if database.workload.pacing == Pacing::Job {
-        found.insert(format!("{of}a job is not simulated yet, only users are"));
     }
     for part in &database.parts {
         match part.engine.kind {

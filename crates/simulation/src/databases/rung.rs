@@ -5,8 +5,11 @@
 //! ten equal parts of it, after every ten seconds and not more often: looking all the time would
 //! end windows at lucky moments.
 
+use std::collections::BTreeMap;
 use underlay_core::{Nanos, RootSeed};
-use underlay_engine::{EngineRun, EngineSpec, Scenario, ScenarioProblem, Simulation, Window};
+use underlay_engine::{
+    EngineRun, EngineSpec, JobResult, Scenario, ScenarioProblem, Simulation, Window,
+};
 use underlay_study::ProcedurePlan;
 
 use super::storage::DesignTarget;
@@ -65,11 +68,34 @@ pub struct Rung {
     pub ended_early: bool,
     /// Mean of the headline over all databases, in its unit.
     pub headline: f64,
-    /// Half the width of its 95 % interval, as a share; `None` of windows below ten seconds.
+    /// Half the width of its 95 % interval, as a share; `None` of windows below ten seconds, and of
+    /// jobs.
     pub precision: Option<f64>,
+    /// By the number of its database: what a job came to.
+    pub jobs: BTreeMap<usize, JobResult>,
     /// Transactions that each database would have made in the phases at their full lengths, on
     /// average over the databases.
     pub transactions: u64,
+}
+
+/// The databases whose headlines make that of the rung: those with users, or the jobs where nobody
+/// has users.
+pub fn counted(scenario: &Scenario) -> Vec<usize> {
+    let of = |is_job| {
+        let all = scenario.databases.iter().enumerate();
+        all.filter(move |(_, it)| it.workload.is_job() == is_job).map(|(number, _)| number)
+    };
+    let users: Vec<usize> = of(false).collect();
+    if users.is_empty() { of(true).collect() } else { users }
+}
+
+/// Adds what jobs did in a second.
+fn add_jobs(jobs: &mut BTreeMap<usize, JobResult>, run: &EngineRun) {
+    for (number, database) in run.databases.iter().enumerate() {
+        if let Some(job) = &database.job {
+            jobs.entry(number).or_default().add(job);
+        }
+    }
 }
 
 /// Simulates a rung. `each` is given every second, and ends the rung by `false`.
@@ -103,11 +129,18 @@ pub fn simulate_rung(
         }
         false
     };
-    pass(warm_up.min(effort.warm_up_at_most), Stage::WarmUp, each, &mut |_| true);
+    let mut jobs = BTreeMap::new();
+    let counted = counted(scenario);
+    let has_users = counted.iter().any(|number| !scenario.databases[*number].workload.is_job());
+    pass(warm_up.min(effort.warm_up_at_most), Stage::WarmUp, each, &mut |run| {
+        add_jobs(&mut jobs, run);
+        true
+    });
     let (mut measured, mut seconds, mut weighted) = (Nanos::ZERO, Vec::new(), 0.0);
     let mut ended = 0;
     let ended_early = pass(procedure.measure, Stage::Measure, each, &mut |run| {
-        let headline: f64 = (0..run.databases.len()).map(|number| run.headline(number)).sum();
+        add_jobs(&mut jobs, run);
+        let headline: f64 = counted.iter().map(|number| run.headline(*number)).sum();
         measured = Nanos(measured.0 + run.length().0);
         weighted += headline * run.length().as_secs_f64();
         let types = run.databases.iter().flat_map(|database| &database.types);
@@ -115,7 +148,14 @@ pub fn simulate_rung(
         if run.length() == SECOND {
             seconds.push(headline);
         }
-        let is_due = seconds.len().is_multiple_of(BATCHES) && measured < procedure.measure;
+        if !has_users {
+            return jobs.values().any(|job| job.ended.is_none());
+        }
+        // A job beside users has shown itself when one of its operations has ended.
+        let has_shown = |job: &JobResult| job.ended.is_some() || !job.operations.is_empty();
+        let is_due = seconds.len().is_multiple_of(BATCHES)
+            && measured < procedure.measure
+            && jobs.values().all(has_shown);
         let known = |limit| precision(&seconds).is_some_and(|share| share <= limit);
         !(is_due && effort.precision.is_some_and(known))
     });
@@ -124,9 +164,10 @@ pub fn simulate_rung(
     Ok(Rung {
         transactions: (ended as f64 * times) as u64,
         measured,
-        ended_early,
+        ended_early: ended_early && has_users,
         headline: weighted / measured.as_secs_f64().max(f64::MIN_POSITIVE),
-        precision: precision(&seconds),
+        precision: if has_users { precision(&seconds) } else { None },
+        jobs,
     })
 }
 

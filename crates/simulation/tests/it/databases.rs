@@ -76,10 +76,25 @@ fn every_reason_is_given_and_evidence_is_simulated() {
     assert!((0..simulated.designs.len()).all(|design| !simulated.has_null_twin(design)));
 }
 
-/// Published studies of users, which the engine model covers, can be simulated at their size.
+/// Published studies that the engine model covers can be simulated at their size.
 #[test]
-fn built_in_studies_of_users_are_not_refused() {
-    for name in ["quickstart", "kingston/k1", "kingston/k2", "kingston/k3"] {
+fn built_in_studies_with_databases_are_not_refused() {
+    let names = [
+        "quickstart",
+        "kingston/k1",
+        "kingston/k2",
+        "kingston/k3",
+        "kingston/k4",
+        "kingston/k5",
+        "kingston/k5-backups",
+        "vmware/v2",
+        "vmware/v3",
+        "vmware/v4",
+        "demartek/d1",
+        "demartek/d3",
+        "storagereview/sr1",
+    ];
+    for name in names {
         let source = find_study(name).expect("built in").source();
         let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
         let (_, plan) = checked.unwrap_or_else(|problems| panic!("{name}: {}", problems.to_json()));
@@ -99,6 +114,49 @@ fn hosts_of_a_published_test_bed_cost_something() {
     assert!((Nanos(100)..Nanos::from_micros(100)).contains(&per_io), "{per_io:?}");
     plan.scale.divisor = 64;
     assert_eq!(stack_of(&plan, &design).expect("a cluster"), None);
+}
+
+#[test]
+fn queries_of_a_warehouse_are_refused_and_jobs_are_not() {
+    let found = |workload: &str| {
+        let users = study("memory-limit = \"512MiB\"", "");
+        let (before, _) = users.split_once("[workload.tpcc]").expect("a workload");
+        let plan = planned(format!("{before}{workload}"));
+        problems(&plan, &ASSUMED)
+    };
+    let refused = found("[workload.warehouse]\nscale = 0.1\n");
+    assert_eq!(refused, ["the queries of a warehouse are not simulated yet"]);
+    for job in [
+        "[workload.backup]\nwarehouses = 2\n",
+        "[workload.batch]\nrows = 1000\n",
+        "[workload.dvdstore]\ndb-size = \"1MB\"\n[procedure]\nusers = [2]\n",
+    ] {
+        assert_eq!(found(job), Vec::<String>::new(), "{job}");
+    }
+}
+
+#[test]
+fn a_job_ends_its_rung_and_tells_what_it_did() {
+    let users = study("cpus = 2\nmemory-limit = \"512MiB\"", "");
+    let (before, _) = users.split_once("[workload.tpcc]").expect("a workload");
+    let plan = planned(format!("{before}[workload.backup]\nwarehouses = 2\ncycles = 2\n"));
+    let (design, procedure) = (&plan.designs[0], &plan.procedure);
+    let sessions = procedure.most_users();
+    let made = scenario(&plan, design, sessions, &ASSUMED).expect("a scenario");
+    assert_eq!(made.databases[0].load, Load::Job { sessions: 0 });
+    let run = || {
+        let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+        let rung = (target, &made);
+        simulate_rung(rung, procedure, Effort::PRECISE, RootSeed(1), &mut |_, _| true)
+    };
+    let rung = run().expect("a rung");
+    let job = &rung.jobs[&0];
+    // Each backup is restored.
+    assert_eq!(job.operations.len(), 4, "{job:?}");
+    let ended = job.ended.expect("done");
+    assert!(rung.measured >= ended && rung.measured.0 < ended.0 + 1_000_000_000, "{rung:?}");
+    assert!(!rung.ended_early && rung.precision.is_none());
+    assert_eq!(run().expect("again"), rung, "equal seeds, equal numbers");
 }
 
 #[test]

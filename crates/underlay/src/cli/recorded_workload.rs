@@ -47,6 +47,11 @@ impl RecordedWorkload {
         let shown = path.display();
         SinglePlan::new(&plan)
             .map_err(|error| Stop::bad_input(format!("`{shown}` cannot be predicted: {error}")))?;
+        if plan.workload.kind.job_sessions().is_some() {
+            return Err(Stop::bad_input(format!(
+                "`{shown}` cannot be predicted: it is of a job, which has no users"
+            )));
+        }
         require(&plan, &Assumptions { cores, demands: None })?;
         let (kind, shape) = (plan.engine.kind, plan.workload.kind.shape());
         let number = u32::try_from(position).unwrap_or(u32::MAX);

@@ -172,3 +172,42 @@ fn a_simulated_record_is_profiled_and_predicted_without_error() {
     assert!(refused.stderr.contains("it is no demand profile"), "{}", refused.stderr);
     assert!(!Path::new(&bench.path().join("d.sqlite")).exists());
 }
+
+#[test]
+fn backups_alone_and_beside_users_are_read_as_those_of_a_host() {
+    let bench = Bench::new();
+    let roomy = STUDY.replace("\"2GiB\"", "\"6GiB\"").replace("\"1GiB\"", "\"4GiB\"");
+    let (before, tpcc) = roomy.split_once("[workload.tpcc]").expect("a workload");
+    // Operations of whole seconds: latencies are known by the second.
+    let job = "[workload.backup]\nwarehouses = 20\ncycles = 2\n[procedure]\nrepeats = 2\n";
+    bench.write("small.toml", &format!("{before}{job}"));
+    let analysis = simulated(&bench, "a.sqlite", &[]);
+    let metric = |design: usize, name: &str| {
+        let rungs = analysis["rungs"].as_array().expect("rungs");
+        let rung = rungs.iter().find(|rung| rung["design"] == design).expect("the rung");
+        rung["metrics"][name]["value"].as_f64().unwrap_or_else(|| panic!("{name} of {rung}"))
+    };
+    for name in ["headline", "restore_bytes_per_second"] {
+        assert!(metric(0, name) > metric(1, name), "{name}");
+    }
+    for name in ["backup_s", "restore_s", "backup_latency_ns", "restore_latency_ns"] {
+        assert!(metric(0, name) < metric(1, name) && metric(0, name) > 0.0, "{name}");
+    }
+    // MB/s times seconds are the bytes of the warehouses.
+    let megabytes = metric(0, "headline") * metric(0, "backup_s");
+    assert!((2_000.0..2_300.0).contains(&megabytes), "{megabytes}");
+    let refused = bench.run(&["predict", "a.sqlite", "--design", "sata"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a job, which has no users"), "{}", refused.stderr);
+
+    let users = tpcc.replace("users = [2, 8]", "users = [8]").replace("\"5s\"", "\"20s\"");
+    let alone = format!("[[database]]\nname = \"oltp\"\n[workload.tpcc]{users}");
+    let job = "[[database]]\nname = \"job\"\nworkload.backup = { warehouses = 4, cycles = 9, \
+               restore = false }\n";
+    let mut shown = Vec::new();
+    for (out, databases) in [("b.sqlite", alone.clone()), ("c.sqlite", format!("{job}{alone}"))] {
+        bench.write("small.toml", &format!("{before}{databases}"));
+        shown.push(headline(&simulated(&bench, out, &[]), 1, 8));
+    }
+    assert!(shown[1] < 0.9 * shown[0] && shown[1] > 0.0, "users of SATA with backups: {shown:?}");
+}

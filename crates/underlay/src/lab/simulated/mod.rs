@@ -5,6 +5,7 @@
 //! seeds: the designs of one repeat have the same transactions. What cannot be simulated is refused
 //! before there is a record.
 
+mod jobs;
 pub mod observed;
 mod recording;
 mod stacks;
@@ -31,6 +32,7 @@ use crate::lab::run::{RunResult, wall_clock_ns};
 use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
+use jobs::Jobs;
 use recording::Recording;
 use stacks::Stacks;
 
@@ -93,7 +95,7 @@ pub fn execute(
         runs: done.len(),
         expected: Nanos::ZERO,
         dilation: Dilation::NONE,
-        is_job: false,
+        is_job: plan.workload.kind.job_sessions().is_some(),
         is_block_load: false,
     });
     let points = plan.plans();
@@ -236,9 +238,11 @@ impl Active<'_> {
             let mut before = 0_u64;
             for users in &self.plan.procedure.users {
                 let seed = seed_of(self.plan, scheduled.repeat);
-                let rung = self.rung((design, *users), before, seed, &mut recording, observer)?;
+                let (rung, value) =
+                    self.rung((design, *users), before, seed, &mut recording, observer)?;
                 before = before.saturating_add(rung.transactions);
-                rungs.push((*users, rung.headline));
+                // The headline of a job is its result, not what its seconds add up to.
+                rungs.push((*users, value.unwrap_or(rung.headline)));
                 said.push(json!({
                     "users": users,
                     "measured_ns": rung.measured.0,
@@ -263,7 +267,7 @@ impl Active<'_> {
         seed: RootSeed,
         recording: &mut Recording<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Rung, Abort> {
+    ) -> Result<(Rung, Option<f64>), Abort> {
         let assumed = &self.how.assumed;
         let mut scenario = scenario(self.plan, design, users, assumed)
             .map_err(|problems| Abort::Failed(problems.join("; ")))?;
@@ -271,6 +275,7 @@ impl Active<'_> {
             database.transactions_before = before;
         }
         recording.begin_rung(&scenario);
+        let origin = recording.now();
         let mut phases =
             RungPhases { recorder: self.recorder, run: recording.run(), users, open: None };
         let procedure = &self.plan.procedure;
@@ -298,7 +303,13 @@ impl Active<'_> {
             Some(Abort::Failed(_)) => PhaseStatus::Failed,
         };
         phases.end(recording.now(), status)?;
-        failed.map_or(Ok(rung), Err)
+        if let Some(abort) = failed {
+            return Err(abort);
+        }
+        let (recorder, run, end) = (self.recorder, recording.run(), recording.now());
+        let jobs = Jobs { recorder, run, scenario: &scenario, origin, end };
+        let value = jobs.keep(&rung, observer)?;
+        Ok((rung, value))
     }
 }
 

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::{Place, TypeResult};
-use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario};
+use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario, WorkloadSpec};
 use underlay_record::conventions::{document, source};
 use underlay_record::{
     Interval, RunId, Source, SourceStatus, TransactionTick, WaitCount, WaitKey, WaitWindow,
 };
+use underlay_simulation::databases::counted;
 use underlay_study::{DesignPlan, EngineKind, Plan};
 
 use crate::lab::abort::{Abort, During};
@@ -147,13 +148,15 @@ impl<'a> Recording<'a> {
         self.count(second, 1.0);
         self.read(interval.end)?;
         self.transactions(second, interval)?;
-        let waits = waits(second, users, interval);
+        let scenario = self.scenario.as_ref().expect("a rung has begun");
+        let counted = counted(scenario);
+        let waits = waits(second, (users, counted.len()), interval);
         let mut recorder = self.recorder.lock();
         recorder.waits(self.run, &waits).during("write the record")?;
         recorder.commit().during("write the record")?;
         drop(recorder);
         self.now = interval.end;
-        tell(second, users, observer);
+        tell(second, (users, &counted), observer);
         Ok(())
     }
 
@@ -229,13 +232,23 @@ impl<'a> Recording<'a> {
             count_engine(&mut self.engine, result, &spec.engine, times);
             let writers = &result.writers;
             let io = &result.io;
-            let stations = [
+            let mut stations = vec![
                 (spec.data.volume, "read", io.read, io.read.departures as f64 * page),
                 (spec.data.volume, "write", io.page_write, writers.written_pages as f64 * page),
                 (spec.data.volume, "flush", io.data_flush, 0.0),
                 (spec.log.volume, "write", io.log_write, result.log.written as f64),
                 (spec.log.volume, "flush", io.log_flush, 0.0),
             ];
+            if let (WorkloadSpec::Backup(backup), Some(job)) = (&spec.workload, &result.job) {
+                let volumes = [spec.data.volume, backup.volume.volume];
+                for ((volume, io), bytes) in volumes.into_iter().zip(io.job).zip(job.volumes) {
+                    stations.extend([
+                        (volume, "read", io.read, bytes.read as f64),
+                        (volume, "write", io.write, bytes.written as f64),
+                        (volume, "flush", io.flush, 0.0),
+                    ]);
+                }
+            }
             for (volume, operation, station, bytes) in stations {
                 let volume = &self.design.volumes[volume].name;
                 let mut add = |field: &str, unit, by: f64| {
@@ -272,17 +285,23 @@ impl<'a> Recording<'a> {
             };
             recorder.transactions(self.run, &tick).during("write the record")
         };
+        let scenario = self.scenario.as_ref().expect("a rung has begun");
+        let counted = counted(scenario);
         let mut total: BTreeMap<&str, TypeResult> = BTreeMap::new();
-        for database in &second.databases {
+        for (number, database) in second.databases.iter().enumerate() {
             for kind in &database.types {
+                if self.plan.has_named_databases() {
+                    write(format!("{}/{}", database.name, kind.name), kind)?;
+                }
+                // Together are those with users.
+                if !counted.contains(&number) {
+                    continue;
+                }
                 let sum = total.entry(kind.name).or_default();
                 sum.committed += kind.committed;
                 sum.rolled_back += kind.rolled_back;
                 sum.response.merge(&kind.response);
                 sum.service.merge(&kind.service);
-                if self.plan.has_named_databases() {
-                    write(format!("{}/{}", database.name, kind.name), kind)?;
-                }
             }
         }
         total.iter().try_for_each(|(name, kind)| write((*name).to_string(), kind))
@@ -334,7 +353,7 @@ fn as_sampled(place: Place) -> Option<(&'static str, &'static str)> {
 }
 
 /// The sessions of all databases, as samples would show them.
-fn waits(second: &EngineRun, users: u32, interval: Interval) -> WaitWindow {
+fn waits(second: &EngineRun, (users, databases): (u32, usize), interval: Interval) -> WaitWindow {
     let mut clients = Vec::new();
     let mut at_work = 0.0;
     let key = |state: &str, class: &str, event: &str| WaitKey {
@@ -354,7 +373,7 @@ fn waits(second: &EngineRun, users: u32, interval: Interval) -> WaitWindow {
         at_work += present;
         clients.push(WaitCount { key: key("active", class, event), sessions: as_samples(present) });
     }
-    let all = f64::from(users) * second.databases.len() as f64;
+    let all = f64::from(users) * databases as f64;
     let idle = WaitCount {
         key: key("idle", "Client", "ClientRead"),
         sessions: as_samples((all - at_work).max(0.0)),
@@ -373,12 +392,12 @@ fn waits(second: &EngineRun, users: u32, interval: Interval) -> WaitWindow {
 }
 
 /// Tells what the users of all databases did.
-fn tell(second: &EngineRun, users: u32, observer: &mut dyn Observer) {
-    let Some(first) = second.databases.first() else { return };
-    let headline: f64 = (0..second.databases.len()).map(|number| second.headline(number)).sum();
+fn tell(second: &EngineRun, (users, of): (u32, &[usize]), observer: &mut dyn Observer) {
+    let Some(first) = of.first().map(|number| &second.databases[*number]) else { return };
+    let headline: f64 = of.iter().map(|number| second.headline(*number)).sum();
     let mut response = Histogram::new();
     let mut counted = 0;
-    for database in &second.databases {
+    for database in of.iter().map(|number| &second.databases[*number]) {
         for kind in database.headline.types {
             response.merge(&database.types[*kind].response);
             counted += database.types[*kind].committed;

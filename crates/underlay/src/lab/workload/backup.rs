@@ -47,16 +47,17 @@ pub struct Cycles {
 }
 
 /// One backup or restore.
-struct Operation {
+pub struct Operation {
     /// Its type in [`SHAPE`].
-    kind: usize,
+    pub kind: usize,
     /// Its cycle, from 1.
-    cycle: u32,
+    pub cycle: u32,
     /// Since the origin of the run.
-    begin: Duration,
-    bytes: Bytes,
+    pub begin: Duration,
+    /// What it wrote.
+    pub bytes: Bytes,
     /// From its begin until what it wrote was durable.
-    took: Duration,
+    pub took: Duration,
 }
 
 impl Operation {
@@ -151,11 +152,7 @@ impl Subject for BackupSubject {
             Some(Err(error)) => Err(Abort::failed("the backups ended early", error)),
             // With the users of other databases; those that were done are results.
             Some(Ok(cycles)) if cycles.is_stopped && cycles.operations.is_empty() => Ok(None),
-            Some(Ok(cycles)) => {
-                let mut outcome = outcome(&cycles.operations);
-                outcome["is_stopped"] = cycles.is_stopped.into();
-                Ok(Some(outcome))
-            }
+            Some(Ok(cycles)) => Ok(Some(outcome(&cycles.operations, cycles.is_stopped))),
         }
     }
 }
@@ -236,7 +233,8 @@ fn pause(length: Duration, progress: &JobProgress) -> bool {
 }
 
 /// The record's document: the rate of all backups together, the same of restores, and each of them.
-fn outcome(operations: &[Operation]) -> Value {
+/// `is_stopped`: before all were done.
+pub fn outcome(operations: &[Operation], is_stopped: bool) -> Value {
     let total = |kind: usize| {
         let of_kind = operations.iter().filter(|operation| operation.kind == kind);
         let (mut count, mut bytes, mut took) = (0u32, Bytes::ZERO, Duration::ZERO);
@@ -260,6 +258,7 @@ fn outcome(operations: &[Operation]) -> Value {
         "value": rate.map(|rate| rate / MEGABYTE as f64),
         "backup": backup,
         "restore": restore,
+        "is_stopped": is_stopped,
         "operations": operations.iter().map(|operation| json!({
             "kind": SHAPE.types[operation.kind],
             "cycle": operation.cycle,
@@ -291,14 +290,15 @@ mod tests {
             operation(BACKUP, 2, 10, 600, 3),
             operation(RESTORE, 2, 13, 500, 5),
         ];
-        let said = outcome(&cycles);
+        let said = outcome(&cycles, false);
         // Not the mean of 600 and 200 MB/s: a slow backup has more seconds.
         assert_eq!(said["value"], 300.0);
         assert_eq!(said["backup"]["seconds"], 2.0);
         assert_eq!(said["restore"]["bytes_per_second"], 100e6);
         assert_eq!(said["operations"][3]["kind"], "restore");
         assert_eq!(said["operations"][3]["end_ns"], 18_000_000_000u64);
-        let alone = outcome(&cycles[..1]);
+        let alone = outcome(&cycles[..1], true);
+        assert_eq!((&said["is_stopped"], &alone["is_stopped"]), (&false.into(), &true.into()));
         assert_eq!((&alone["restore"], &alone["value"]), (&Value::Null, &Value::from(600.0)));
     }
 }

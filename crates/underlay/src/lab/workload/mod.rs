@@ -34,6 +34,10 @@ use crate::lab::generator::RunningLoad;
 use crate::stop::{Stop, chain};
 
 pub use backup::BackupSubject;
+/// Operations of backups, and what they come to.
+pub mod backups {
+    pub use super::backup::{Operation, outcome};
+}
 pub use batch::BatchSubject;
 pub use dvdstore::DvdStoreSubject;
 pub use session::{AnySubject, Session, subject_of};

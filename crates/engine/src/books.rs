@@ -1,0 +1,89 @@
+//! What a database has before its first window and shows after each: filled caches, counters.
+
+use crate::database::Database;
+use crate::engine::Engine;
+use crate::pool::Touched;
+use crate::result::{DatabaseResult, IoResult, JobResult, TypeResult};
+use crate::script::Script;
+use crate::session::Phase;
+use underlay_core::Nanos;
+
+impl Database {
+    /// Touches what transactions touch, without anything else of them.
+    pub(crate) fn warm_caches(&mut self, transactions: u64) {
+        if self.spec.workload.is_job() {
+            return;
+        }
+        self.touch_all(self.spec.transactions_before.min(transactions));
+        self.source.freeze(true);
+        self.touch_all(transactions.saturating_sub(self.spec.transactions_before));
+        self.source.freeze(false);
+        self.pool.take_counters();
+        self.engine.take();
+    }
+
+    fn touch_all(&mut self, transactions: u64) {
+        let users = self.sessions.len() as u64;
+        for number in 0..transactions {
+            let user = (number % users) as u32;
+            self.source.draw(user, &self.spec.mix);
+            let mut script = std::mem::take(&mut self.sessions[user as usize].script);
+            self.source.write_down(user, &mut script);
+            self.look_ahead(&script);
+            for touch in &script.touches {
+                let touched = self.pool.touch(Nanos::ZERO, touch.page, false, 0);
+                if let (Touched::Missed { .. }, Engine::Postgresql(engine)) =
+                    (touched, &mut self.engine)
+                {
+                    engine.page_cache.touch(touch.page, false);
+                }
+            }
+            self.sessions[user as usize].script = script;
+        }
+    }
+
+    /// Looks where the pages of a transaction are, before they are touched.
+    pub(crate) fn look_ahead(&self, script: &Script) {
+        let pages = script.touches.iter().map(|touch| touch.page);
+        self.pool.look_ahead(pages.clone());
+        if let Engine::Postgresql(engine) = &self.engine {
+            engine.page_cache.look_ahead(pages);
+        }
+    }
+
+    /// What was counted by `until`; counting begins again.
+    pub(crate) fn take(&mut self, until: Nanos, io: IoResult) -> DatabaseResult {
+        self.measured_from = until;
+        let names = self.spec.workload.types().iter();
+        let fresh = names.map(|name| TypeResult { name, ..TypeResult::default() }).collect();
+        let places = std::array::from_fn(|place| self.places[place].take(until));
+        let (page_cache, writers) = self.engine.take();
+        DatabaseResult {
+            name: self.spec.name.clone(),
+            types: std::mem::replace(&mut self.types, fresh),
+            headline: self.spec.workload.headline(),
+            places,
+            io,
+            pool: self.pool.take_counters(),
+            page_cache,
+            log: self.log.take_counters(),
+            writers,
+            backlog: self.backlog.len() as u64,
+            job: self.take_job(),
+        }
+    }
+
+    /// What its job came to.
+    fn take_job(&mut self) -> Option<JobResult> {
+        match &mut self.job {
+            Some(job) => Some(job.take()),
+            // A job of sessions is done when none of them has anything to do.
+            None if self.spec.workload.is_job() => {
+                let is_done = self.sessions.iter().all(|session| session.phase == Phase::Idle);
+                let ended = is_done.then_some(self.last_idle);
+                Some(JobResult { ended, ..JobResult::default() })
+            }
+            None => None,
+        }
+    }
+}
