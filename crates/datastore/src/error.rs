@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Nanos, SystemError};
 use underlay_export::ExportError;
 use underlay_host::HostError;
 use underlay_model::ProfileProblem;
@@ -16,24 +16,9 @@ pub enum DatastoreError {
     /// A mount, loop device, process or file system.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A file operation.
-    #[error("could not {action} `{}`: {source}", path.display())]
-    File {
-        /// The verb: `open`, `create`, ...
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A system call that has no path.
-    #[error("could not {action}: {source}")]
-    System {
-        /// The verb phrase.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A system call.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// A socket address that others could reach.
     #[error(
         "NBD clients cannot be accepted on {0}, which is not a loopback address: there is no authentication; use 127.0.0.1 or [::1] and a tunnel"
@@ -339,10 +324,7 @@ pub enum DatastoreError {
 impl From<ExportError> for DatastoreError {
     fn from(error: ExportError) -> DatastoreError {
         match error {
-            ExportError::File { action, path, source } => {
-                DatastoreError::File { action, path, source }
-            }
-            ExportError::System { action, source } => DatastoreError::System { action, source },
+            ExportError::System(error) => DatastoreError::System(error),
             ExportError::NotLoopback(address) => DatastoreError::NotLoopback(address),
             ExportError::Listen { address, source } => DatastoreError::Listen { address, source },
         }
@@ -355,18 +337,14 @@ impl DatastoreError {
         action: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(E) -> DatastoreError + 'a {
-        move |source| DatastoreError::File {
-            action,
-            path: path.to_path_buf(),
-            source: source.into(),
-        }
+        move |source| SystemError::of_file(action, path, source).into()
     }
 
     /// A closure for `map_err` on a system call without a path.
     pub(crate) fn system<E: Into<io::Error>>(
         action: &'static str,
     ) -> impl FnOnce(E) -> DatastoreError {
-        move |source| DatastoreError::System { action, source: source.into() }
+        move |source| SystemError::of_call(action, source).into()
     }
 }
 

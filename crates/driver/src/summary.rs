@@ -81,6 +81,19 @@ impl Delivery {
             verdict: if missed { DeliveryVerdict::Missed } else { DeliveryVerdict::Delivered },
         })
     }
+
+    /// What of a requested load was delivered, where it was not.
+    pub fn shortcoming(&self) -> Option<String> {
+        let Delivery { requested, completed, overflowed, queued, .. } = *self;
+        let share = completed as f64 * 100.0 / requested.max(1) as f64;
+        (self.verdict == DeliveryVerdict::Missed).then(|| {
+            format!(
+                "the requested rate was not delivered: {share:.1} % of the load was completed ({completed} of \
+                 {requested} transactions; {queued} still waited at the end, {overflowed} were dropped); latencies \
+                 are those of a lower load"
+            )
+        })
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +120,16 @@ mod tests {
         let mut behind = tick(1000, 0, 1000);
         behind.arrivals.overdue = 500;
         assert_eq!(verdict(behind), Some(DeliveryVerdict::Missed));
+    }
+
+    #[test]
+    fn a_load_that_was_not_delivered_is_told_by_its_share() {
+        let mut behind = tick(2000, 100, 1500);
+        behind.arrivals.queued = 380;
+        let said = Delivery::of(&behind).and_then(|delivery| delivery.shortcoming()).unwrap();
+        assert!(said.contains("75.0 % of the load was completed (1500 of 2000"), "{said}");
+        assert!(said.contains("380 still waited at the end, 100 were dropped"), "{said}");
+        let delivered = Delivery::of(&tick(1000, 0, 995)).unwrap();
+        assert_eq!(delivered.shortcoming(), None);
     }
 }

@@ -2,29 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use underlay_core::SystemError;
 
 /// Why an export could not be set up, each with what, where, and a remedy where there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// A file operation.
-    #[error("could not {action} `{}`: {source}", path.display())]
-    File {
-        /// The verb: `listen on`, ...
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A system call that has no path.
-    #[error("could not {action}: {source}")]
-    System {
-        /// The verb phrase.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A system call.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// A socket address that others could reach.
     #[error("NBD clients cannot be accepted on {0}, which is not a loopback address")]
     NotLoopback(SocketAddr),
@@ -44,13 +31,13 @@ impl ExportError {
         action: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(E) -> ExportError + 'a {
-        move |source| ExportError::File { action, path: path.to_path_buf(), source: source.into() }
+        move |source| SystemError::of_file(action, path, source).into()
     }
 
     /// A closure for `map_err` on a system call without a path.
     pub(crate) fn system<E: Into<io::Error>>(
         action: &'static str,
     ) -> impl FnOnce(E) -> ExportError {
-        move |source| ExportError::System { action, source: source.into() }
+        move |source| SystemError::of_call(action, source).into()
     }
 }

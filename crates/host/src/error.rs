@@ -3,27 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use underlay_core::{Bytes, SystemError};
+
 /// Why something could not be created, started, inspected or removed on this host.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// A file operation failed.
-    #[error("could not {action} `{}`: {source}", path.display())]
-    File {
-        /// The verb: `open`, `create directory`, ...
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A system call that has no path failed.
-    #[error("could not {action}: {source}")]
-    System {
-        /// The verb phrase.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A system call.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// Only root may do this.
     #[error("could not {action}: this needs root; run with sudo, or use a `path` datastore")]
     NeedsRoot {
@@ -115,9 +102,9 @@ pub enum HostError {
         /// `ext4` or `xfs`.
         file_system: &'static str,
         /// Its size.
-        size: underlay_core::Bytes,
+        size: Bytes,
         /// The smallest that works.
-        minimum: underlay_core::Bytes,
+        minimum: Bytes,
     },
     /// The process did not end in time, although it was killed.
     #[error(
@@ -147,11 +134,11 @@ impl HostError {
         action: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(E) -> HostError + 'a {
-        move |source| HostError::File { action, path: path.to_path_buf(), source: source.into() }
+        move |source| SystemError::of_file(action, path, source).into()
     }
 
     /// A closure for `map_err` on a system call without a path.
     pub(crate) fn system<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> HostError {
-        move |source| HostError::System { action, source: source.into() }
+        move |source| SystemError::of_call(action, source).into()
     }
 }

@@ -157,11 +157,8 @@ fn detach(device: &Path, backing: &Path) -> Result<(), HostError> {
                 tracing::warn!(device = %device.display(), "still in use, detaches at last close");
                 return Ok(());
             }
-            return Err(HostError::File {
-                action: "detach (it is still in use)",
-                path: device.to_path_buf(),
-                source: io::Error::from_raw_os_error(libc::EBUSY),
-            });
+            let busy = io::Error::from_raw_os_error(libc::EBUSY);
+            return Err(HostError::file("detach (it is still in use)", device)(busy));
         }
         thread::sleep(Duration::from_millis(20));
     }

@@ -43,11 +43,8 @@ impl Mount {
         }
         let target = target.canonicalize().map_err(HostError::file("resolve", target))?;
         let (flags, data) = split_options(options);
-        let data = CString::new(data).map_err(|error| HostError::File {
-            action: "use the mount options of",
-            path: target.clone(),
-            source: error.into(),
-        })?;
+        let data =
+            CString::new(data).map_err(HostError::file("use the mount options of", &target))?;
         let ticket = teardown.register(Resource::Mount { target: target.clone() })?;
         let flags = flags | MountFlags::NOSUID | MountFlags::NODEV;
         if let Err(error) = mount(source, &target, system.as_str(), flags, data.as_c_str()) {
@@ -110,14 +107,14 @@ pub(crate) fn unmount_if_mounted(target: &Path) -> Result<Removal, HostError> {
         let lazily = Instant::now() >= deadline;
         match unmount_once(target, lazily) {
             Ok(()) => removal = Removal::Removed,
-            Err(HostError::File { source, .. })
-                if source.raw_os_error() == Some(Errno::BUSY.raw_os_error()) && !lazily =>
+            Err(HostError::System(error))
+                if error.source.raw_os_error() == Some(Errno::BUSY.raw_os_error()) && !lazily =>
             {
                 thread::sleep(Duration::from_millis(20));
             }
             // Another process was faster; the loop's condition checks it.
-            Err(HostError::File { source, .. })
-                if source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && !lazily =>
+            Err(HostError::System(error))
+                if error.source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && !lazily =>
             {
                 thread::sleep(Duration::from_millis(20));
             }

@@ -53,8 +53,9 @@ pub mod document {
     /// `writes`, `read_bytes`, `write_bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
     pub const BACKGROUND: &str = "background";
     /// Per run with a search for the highest rate that meets a latency target: `slo`, `quantile`, `limit_ns`, `found`
-    /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `steps`: each `rate_per_second`,
-    /// `delivered_per_second`, `observed_ns`, `late_share` with its bounds, `verdict`, `holds`, `purpose`, `begin_ns`, `end_ns`.
+    /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `conclusion` (a sentence), `steps`: each
+    /// `rate_per_second`, `measured_ns`, `delivered_per_second`, `transactions`, `observed_ns`, `late_share` with its bounds,
+    /// `verdict`, `connections_lost`, `holds`, `by_point_estimate`, `purpose`, `begin_ns`, `end_ns`.
     pub const RATE_SEARCH: &str = "rate-search";
     /// Per run with a causal check: `users`, `factor`, `reaction_ns`, `periods`: in their order, each `resource` (null where nothing
     /// was changed), `factor` (times the service time; below 1 it was faster), `begin_ns` and `end_ns` (of what counts, the

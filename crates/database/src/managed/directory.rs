@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
+use underlay_core::SystemError;
 use underlay_host::{HostError, Teardown, User, own_directory};
 
 use crate::Engine;
@@ -169,7 +170,7 @@ pub(crate) fn free_port() -> Result<u16, ServerError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
-        .map_err(|source| ServerError::System { action: "find a free port", source })
+        .map_err(|source| SystemError::of_call("find a free port", source).into())
 }
 
 /// The directories that a pattern with one `*` stands for.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use underlay_core::SystemError;
 use underlay_host::HostError;
 
 use crate::Engine;
@@ -16,24 +17,9 @@ pub enum ServerError {
     /// Something on the host.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A file operation failed.
-    #[error("could not {action} `{}`: {source}", path.display())]
-    File {
-        /// The verb.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A system call that has no path failed.
-    #[error("could not {action}: {source}")]
-    System {
-        /// The verb phrase.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A system call.
+    #[error(transparent)]
+    System(#[from] SystemError),
     /// Databases never run as root.
     #[error("{0} does not run as root; give it a user such as `postgres`")]
     AsRoot(Engine),
@@ -184,7 +170,7 @@ impl ServerError {
         action: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(E) -> ServerError + 'a {
-        move |source| ServerError::File { action, path: path.to_path_buf(), source: source.into() }
+        move |source| SystemError::of_file(action, path, source).into()
     }
 }
 

@@ -4,12 +4,14 @@ use std::future::Future;
 use std::io;
 use std::thread;
 
+use underlay_core::SystemError;
+
 use crate::managed::ServerError;
 
 /// Runs a future to its end on a thread and runtime of its own, so that it also works when the
 /// caller is inside a runtime.
 pub(crate) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, ServerError> {
-    let failed = |source: io::Error| ServerError::System { action: "run a query", source };
+    let failed = |source: io::Error| ServerError::from(SystemError::of_call("run a query", source));
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .name("server-query".to_string())

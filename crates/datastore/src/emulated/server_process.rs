@@ -126,10 +126,7 @@ impl ServerProcess {
                     .as_ref()
                     .is_some_and(|error| error.kind() != io::ErrorKind::WouldBlock) =>
             {
-                DatastoreError::System {
-                    action: "talk to the datastore server",
-                    source: error.expect("checked"),
-                }
+                DatastoreError::system("talk to the datastore server")(error.expect("checked"))
             }
             Ok(None) => silent("answer", ANSWER_LIMIT, &self.log),
             Err(error) => error.into(),

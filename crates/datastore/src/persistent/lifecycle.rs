@@ -191,7 +191,8 @@ impl DataDirectory {
         let Some(connection) = self.connect()? else { return Ok(None) };
         match connection.status() {
             Ok(_) => Ok(Some(connection)),
-            Err(DatastoreError::SupervisorLeft(_) | DatastoreError::System { .. }) => Ok(None),
+            Err(DatastoreError::SupervisorLeft(_)) => Ok(None),
+            Err(DatastoreError::System(error)) if error.path.is_none() => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -24,6 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use underlay_core::SystemError;
 
 use crate::error::HostError;
 use crate::teardown::Removal;
@@ -102,17 +103,12 @@ pub(crate) fn remove(segment: &Segment) -> Result<Removal, HostError> {
         match attempt(segment)? {
             Attempt::Done(removal) => return Ok(removal),
             Attempt::InUse if Instant::now() >= deadline => {
+                let path = match segment {
+                    Segment::Posix { path, .. } => Some(path.clone()),
+                    Segment::SystemV { .. } => None,
+                };
                 let source = io::ErrorKind::ResourceBusy.into();
-                return Err(match segment {
-                    Segment::Posix { path, .. } => HostError::File {
-                        action: "remove shared memory",
-                        path: path.clone(),
-                        source,
-                    },
-                    Segment::SystemV { .. } => {
-                        HostError::System { action: "remove shared memory", source }
-                    }
-                });
+                return Err(SystemError { action: "remove shared memory", path, source }.into());
             }
             Attempt::InUse => thread::sleep(RELEASE_PAUSE),
         }

@@ -95,10 +95,6 @@ fn unmount_in_time(target: &Path) -> Result<Removal, HostError> {
         })
         .map_err(HostError::system("start a thread"))?;
     receiver.recv_timeout(UNMOUNT_LIMIT).unwrap_or_else(|_| {
-        Err(HostError::File {
-            action: "unmount in time",
-            path: target.to_path_buf(),
-            source: io::ErrorKind::TimedOut.into(),
-        })
+        Err(HostError::file("unmount in time", target)(io::ErrorKind::TimedOut))
     })
 }

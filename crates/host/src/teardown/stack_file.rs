@@ -175,11 +175,8 @@ impl StackFile {
 
     /// One write per line, so that a killed owner leaves at most the last line torn.
     fn append(&mut self, line: &impl Serialize) -> Result<(), HostError> {
-        let mut text = serde_json::to_string(line).map_err(|error| HostError::File {
-            action: "describe a resource for",
-            path: self.path.clone(),
-            source: error.into(),
-        })?;
+        let mut text = serde_json::to_string(line)
+            .map_err(HostError::file("describe a resource for", &self.path))?;
         text.push('\n');
         self.file.write_all(text.as_bytes()).map_err(HostError::file("write", &self.path))
     }

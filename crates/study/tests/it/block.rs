@@ -2,16 +2,14 @@
 
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    Colour, HostView, Pacing, Plan, PlanOptions, Scale, Source, WorkloadKind, check, find_study,
-    plan_json, render_plan,
+    Pacing, Plan, PlanOptions, Scale, Source, WorkloadKind, find_study, plan_json, render_plan,
 };
+
+use crate::planned::planned_with;
 
 fn planned(source: &Source, divisor: u32) -> Plan {
     let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
-    match check(source, &options, &HostView::unlimited()) {
-        Ok((_, plan)) => plan,
-        Err(problems) => panic!("{}", problems.render(100, Colour::Plain)),
-    }
+    planned_with(source, &options)
 }
 
 fn shipped(name: &str, divisor: u32) -> Plan {

@@ -158,6 +158,7 @@ pub fn carry_out<S: Subject>(
     let run = recorder.lock().begin_run(&new).map_err(unwritten)?;
     let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE, database: "" };
     let done = course(subject, access, plan, log, is_kept, site, observer);
+    observer.notice(&Event::Ended);
     let ended = match &done {
         Ok(finished) => match (&finished.ended, &finished.checked_after) {
             (Err(abort), _) => Err(abort.clone()),

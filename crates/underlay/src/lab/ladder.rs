@@ -19,9 +19,10 @@ use crate::lab::generator::LoadGenerator;
 use crate::lab::interrupt;
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
-use crate::lab::rate_search::{self, Searched};
+use crate::lab::rate_search;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::DriverGauge;
+use crate::lab::searched::Searched;
 
 /// So many seconds in a row without anything to copy: between two copies there may be a moment without any.
 const QUIET_SECONDS: u32 = 2;

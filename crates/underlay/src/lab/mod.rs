@@ -41,6 +41,7 @@ pub mod interrupt;
 pub mod progress;
 pub mod rate_search;
 pub mod records;
+pub mod searched;
 pub mod workload;
 
 use serde_json::{Value, json};

@@ -31,6 +31,9 @@ pub struct Progress {
     is_job: bool,
     /// Whether it is a block load: numbers of users are those of requests in flight per volume.
     is_block_load: bool,
+    /// Whether each measured second is a line that stays.
+    keeps_seconds: bool,
+    is_measuring: bool,
 }
 
 /// `1 run`, `2 runs`.
@@ -57,7 +60,15 @@ impl Progress {
             phase: String::new(),
             is_job: false,
             is_block_load: false,
+            keeps_seconds: false,
+            is_measuring: false,
         }
+    }
+
+    /// The same of one run outside of a study, which is expected to take so long (zero: unknown). Its measured seconds stay.
+    pub fn of_one_run(name: &str, expected: Nanos, is_job: bool) -> Progress {
+        let run = name.to_string();
+        Progress { run, expected, is_job, keeps_seconds: true, ..Progress::new(Bar::Automatic) }
     }
 
     /// Who or what is at work at once: `16 users`, `32 requests in flight per volume`.
@@ -85,11 +96,11 @@ impl Progress {
             (elapsed.as_secs_f64() / self.expected.as_secs_f64()).min(0.99)
         };
         self.bar.set_position((share * 1000.0) as u64);
-        let left = self.expected.saturating_sub(elapsed);
-        let left = if left == Nanos::ZERO {
-            "finishing".to_string()
-        } else {
-            format!("{} left", Nanos(left.0 / 1_000_000_000 * 1_000_000_000))
+        let seconds = |time: Nanos| Nanos(time.0 / 1_000_000_000 * 1_000_000_000);
+        let left = match self.expected.saturating_sub(elapsed) {
+            Nanos::ZERO if self.expected == Nanos::ZERO => format!("{} so far", seconds(elapsed)),
+            Nanos::ZERO => "finishing".to_string(),
+            left => format!("{} left", seconds(left)),
         };
         self.bar.set_prefix(left);
         let message = format!("{}  {}  {detail}", self.run, self.phase);
@@ -146,6 +157,7 @@ impl Observer for Progress {
                 self.line(&format!("run {position} of {runs}: {design}, repeat {repeat}"));
             }
             Event::PhaseBegan { kind, users, .. } => {
+                self.is_measuring = *kind == PhaseKind::Measure;
                 self.phase = match users {
                     Some(users) if *kind == PhaseKind::Measure && self.is_job => {
                         format!("working with {}", count(*users as usize, "session"))
@@ -173,6 +185,9 @@ impl Observer for Progress {
                 let p99 = response_p99.map_or(String::new(), |p99| format!(", p99 {p99}"));
                 let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
                 let users = self.at_work(*users);
+                if self.keeps_seconds && self.is_measuring {
+                    self.line(&format!("{headline:>8.0} {unit} with {users}{p99}{errors}"));
+                }
                 self.tick(&format!("{headline:.0} {unit} with {users}{p99}{errors}"));
             }
             Event::Checked { moment, checks, failed } => {

@@ -3,12 +3,10 @@
 //! `driver::rate_search` says what to measure next; here it is measured, reported and recorded. Scheduled things are carried
 //! out meanwhile. The rate that was found is the outcome of the run; the measured window after it shows the load at that rate.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use underlay_core::Nanos;
-use underlay_driver::{
-    ConnectTick, DriveTick, Found, Objective, RateSearch, SearchSpec, Step, StepTaken, judge,
-};
+use underlay_driver::{ConnectTick, DriveTick, Found, RateSearch, SearchSpec, Step, judge};
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{Interval, Severity};
 use underlay_study::SearchPlan;
@@ -16,6 +14,7 @@ use underlay_study::SearchPlan;
 use crate::lab::abort::Abort;
 use crate::lab::event::Event;
 use crate::lab::ladder::{Ladder, Window, append};
+use crate::lab::searched::{Searched, describe};
 
 /// The rate while queues empty, per second.
 const RESTING_RATE: f64 = 0.1;
@@ -23,30 +22,6 @@ const RESTING_RATE: f64 = 0.1;
 const REST_MAX: Nanos = Nanos::from_secs(120);
 /// A database without any answer for this long while connections fail is gone.
 const AWAY_AFTER: Nanos = Nanos::from_secs(60);
-
-/// A search, as far as it came.
-pub struct Searched {
-    /// What must be met.
-    pub objective: Objective,
-    /// Its steps.
-    pub steps: Vec<StepTaken>,
-    /// Its result; `None` when it was stopped.
-    pub found: Option<Found>,
-    /// Whether it ended because the database did not answer any more.
-    pub is_away: bool,
-    /// What was measured in the last step.
-    pub last: Window,
-}
-
-impl Searched {
-    /// The rate that was found, per second.
-    pub fn rate(&self) -> Option<f64> {
-        match self.found? {
-            Found::Rate { holds, .. } | Found::AtLeast { holds } => (holds > 0.0).then_some(holds),
-            Found::Nothing { .. } => None,
-        }
-    }
-}
 
 /// Searches from the rate that is offered. Returns the rate that was found, if there is one.
 pub fn carry_out(ladder: &mut Ladder<'_>, plan: &SearchPlan) -> Result<Option<f64>, Abort> {
@@ -58,19 +33,12 @@ pub fn carry_out(ladder: &mut Ladder<'_>, plan: &SearchPlan) -> Result<Option<f6
         settle: plan.settle,
         measure: plan.measure,
     });
-    let mut searched = Searched {
-        objective,
-        steps: Vec::new(),
-        found: None,
-        is_away: false,
-        last: Window::default(),
-    };
-    let mut spans = Vec::new();
+    let mut searched = Searched::new(objective);
     let mut outcome = Ok(());
     while let Some(step) = search.next() {
         match measure(ladder, &step, &mut searched) {
             Ok((before, ticks, span)) => {
-                spans.push(span);
+                searched.measured.push(span);
                 let taken = search.observe(step, judge(&objective, &before, &ticks));
                 let text = describe(&taken, &objective);
                 let severity = Severity::Information;
@@ -84,22 +52,16 @@ pub fn carry_out(ladder: &mut Ladder<'_>, plan: &SearchPlan) -> Result<Option<f6
     }
     searched.steps = search.taken().to_vec();
     searched.found = search.found().filter(|_| outcome.is_ok());
-    let rate = searched.rate();
-    let found = searched.found;
-    let steps: Vec<Value> = searched.steps.iter().zip(&spans).map(step_json).collect();
+    let (rate, said) = (searched.rate(), searched.json());
+    let shortcoming = match searched.found {
+        Some(Found::Rate { .. }) => None,
+        _ => Some(searched.conclusion()),
+    };
     ladder.measured.search = Some(searched);
     outcome?;
-    let found = found.unwrap_or(Found::AtLeast { holds: 0.0 });
-    let said = json!({
-        "slo": objective.to_string(),
-        "quantile": objective.quantile,
-        "limit_ns": objective.limit.0,
-        "found": found_json(&found),
-        "steps": steps,
-    });
     ladder.log.document(document::RATE_SEARCH, &said)?;
     ladder.log.document(document::OUTCOME, &json!({ "value": rate }))?;
-    if let Some(text) = shortcoming(&found, &objective) {
+    if let Some(text) = shortcoming {
         ladder.log.find(Severity::Warning, finding::RATE_SEARCH, &text, ladder.observer)?;
     }
     Ok(rate)
@@ -176,68 +138,4 @@ fn rest(ladder: &mut Ladder<'_>) -> Result<bool, Abort> {
         },
     )?;
     Ok(!is_away)
-}
-
-fn step_json((taken, measured): (&StepTaken, &Interval)) -> Value {
-    let judgement = &taken.judgement;
-    json!({
-        "rate_per_second": taken.step.rate_per_second,
-        "delivered_per_second": judgement.delivered_per_second,
-        "observed_ns": judgement.observed.map(|observed| observed.0),
-        "late_share": judgement.late_share,
-        "late_share_low": judgement.late_share_bounds.0,
-        "late_share_high": judgement.late_share_bounds.1,
-        "verdict": judgement.verdict.as_str(),
-        "holds": taken.holds,
-        "by_point_estimate": taken.by_point_estimate,
-        "purpose": taken.step.purpose.as_str(),
-        "begin_ns": measured.begin.0,
-        "end_ns": measured.end.0,
-    })
-}
-
-fn found_json(found: &Found) -> Value {
-    match *found {
-        Found::Rate { holds, fails } => {
-            json!({ "kind": "rate", "holds_per_second": holds, "fails_per_second": fails })
-        }
-        Found::AtLeast { holds } => json!({ "kind": "at-least", "holds_per_second": holds }),
-        Found::Nothing { fails } => json!({ "kind": "nothing", "fails_per_second": fails }),
-    }
-}
-
-/// Why the answer is none, or not the whole one.
-fn shortcoming(found: &Found, objective: &Objective) -> Option<String> {
-    match found {
-        Found::Rate { .. } => None,
-        Found::AtLeast { holds } => Some(format!(
-            "the load generator was saturated before {objective} was exceeded: {holds:.1}/s held, more may"
-        )),
-        Found::Nothing { fails } => {
-            Some(format!("no rate that was tried meets {objective}: not even {fails:.2}/s does"))
-        }
-    }
-}
-
-/// A step in one line.
-pub fn describe(taken: &StepTaken, objective: &Objective) -> String {
-    let judgement = &taken.judgement;
-    let observed = judgement.observed.map_or("-".to_string(), |observed| observed.to_string());
-    format!(
-        "{:>9.1}/s offered {:>9.1}/s done  {} {observed:>8}  late {:.2} % [{:.2}, {:.2}]  {}{}",
-        taken.step.rate_per_second,
-        judgement.delivered_per_second,
-        objective.name(),
-        judgement.late_share * 100.0,
-        judgement.late_share_bounds.0 * 100.0,
-        judgement.late_share_bounds.1 * 100.0,
-        judgement.verdict.as_str(),
-        match taken.holds {
-            Some(true) if taken.by_point_estimate => ", taken as met by its point estimate",
-            Some(false) if taken.by_point_estimate => ", taken as exceeded by its point estimate",
-            _ if taken.is_repeated => ", while connections were lost: does not count",
-            Some(false) if judgement.connections_lost => ", while connections were lost",
-            _ => "",
-        }
-    )
 }

@@ -4,7 +4,7 @@
 //! the server goes away meanwhile, it is waited for, and compared then.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::time::Instant;
 use underlay_core::{Histogram, Nanos};
 use underlay_database::Engine;
@@ -17,6 +17,7 @@ use underlay_study::{BatchPlan, WorkloadKind};
 use underlay_workload::batch::{MAX_ROWS, Mode, Parameters, STUDY_ROWS};
 
 use super::options::{Common, Loading, NOT_RUN, Problems};
+use super::page::{latencies, latencies_json, latency_headings};
 use super::{Action, Command, Dropped, External, carry_out, given_up, run_job, verdict_of_run};
 use crate::lab::external::Checks;
 use crate::lab::interrupt;
@@ -25,8 +26,6 @@ use crate::stop::Stop;
 
 /// Sessions have a thread each.
 const MAX_SESSIONS: u32 = 1024;
-const QUANTILES: [(&str, f64); 5] =
-    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
 /// Arguments of `underlay drive batch`.
 #[derive(Debug, Args)]
@@ -207,20 +206,12 @@ fn print_report(engine: Engine, report: &BatchReport) {
         report.rows_acknowledged(),
         if rollback { ", the others undone as asked" } else { "" }
     );
-    outln!(
-        "{:8} {:>10} {}",
-        "",
-        "count",
-        QUANTILES.map(|(name, _)| format!("{name:>9}")).join(" ")
-    );
+    outln!("{:8} {:>10} {}", "", "count", latency_headings());
     for (name, histogram) in
         [("insert", &report.insert_latency_ns), ("commit", &report.commit_latency_ns)]
     {
         if !histogram.is_empty() {
-            let cells = QUANTILES.map(|(_, q)| {
-                format!("{:>9}", Nanos(histogram.quantile(q).unwrap_or(0)).to_string())
-            });
-            outln!("{name:8} {:>10} {}", histogram.count(), cells.join(" "));
+            outln!("{name:8} {:>10} {}", histogram.count(), latencies(histogram));
         }
     }
     outln!("rows per second, by the second in which the server {}:", taken(mode, rollback));
@@ -305,10 +296,7 @@ fn report_json(
 }
 
 fn histogram_json(histogram: &Histogram) -> Value {
-    let mut members = Map::new();
+    let mut members = latencies_json(histogram);
     members.insert("count".to_string(), histogram.count().into());
-    for (name, q) in QUANTILES {
-        members.insert(name.to_string(), histogram.quantile(q).into());
-    }
     members.into()
 }

@@ -9,7 +9,7 @@ use underlay_study::{DvdstorePlan, WorkloadKind};
 use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, Parameters, SHAPE, Size};
 
 use super::options::{Common, Loading, Mixes, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::page::{self, Added};
+use super::users::{self, Added};
 use super::{Command, Dropped, External, carry_out, run_noop};
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, DvdStoreSubject, Loadable, Loaded, stopped};
@@ -235,7 +235,7 @@ impl External for DvdStoreSubject {
     ) -> Result<(Value, Result<(), Stop>), Stop> {
         let Parameters { size, behaviour, .. } = self.parameters;
         let kind = WorkloadKind::Dvdstore(DvdstorePlan { size, behaviour });
-        page::run_users(self, command, access, kind, &|| Ok(None), |finished| {
+        users::run_users(self, command, access, kind, &|| Ok(None), |finished| {
             Ok(self.conclude(access, finished))
         })
     }

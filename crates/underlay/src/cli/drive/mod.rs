@@ -4,7 +4,8 @@
 //! the database but what Underlay made there. A run is planned here and carried out by the lab
 //! ([`external`](crate::lab::external)), as a run of a study is.
 //!
-//! What is the same for all workloads is here, in [`options`] and in [`page`] (what is printed); each workload has a file
+//! What is the same for all workloads is here, in [`options`], in [`users`] (a run) and in [`page`] (what is printed); each
+//! workload has a file
 //! with its options and what only an external database needs of it ([`External`]).
 
 mod batch;
@@ -13,10 +14,12 @@ mod dvdstore;
 mod foreign;
 mod options;
 mod page;
+mod page_json;
 mod recording;
 mod rights;
 mod sysbench;
 mod tpcc;
+mod users;
 mod warehouse;
 
 use crate::cli::drive::connection::Sessions;
@@ -24,6 +27,7 @@ use crate::cli::drive::options::{Common, Loading, NOT_LOADED, Problems, THREADS,
 use crate::exit_code;
 use crate::lab::external::{self, Checks, CountedSite, ExternalPlan, Finished};
 use crate::lab::interrupt;
+use crate::lab::progress::Progress;
 use crate::lab::workload::{Access, Checked, Loaded, Subject, stopped};
 use crate::stop::{Stop, chain};
 use clap::{Args, Subcommand};
@@ -114,7 +118,7 @@ trait External: Subject {
 
     /// Checks as JSON.
     fn checks_json(&self, checks: &Checks) -> Value {
-        checks.results.iter().map(page::check_json).collect()
+        checks.results.iter().map(page_json::check).collect()
     }
 }
 
@@ -129,7 +133,7 @@ fn check_alone<'a, S: External + ?Sized>(
     let results = check(access)?;
     let checks = Checks { results, duration: began.elapsed() };
     for check in &checks.results {
-        command.say(&format!("  {}", page::check_line(check)));
+        command.say(&format!("  {}", check.describe()));
     }
     command.say(&format!(
         "{} checks in {}, {} failed",
@@ -204,7 +208,7 @@ fn carry_out_steps<S: External>(
             subject.load(access, &|_| {}).map_err(|stop| given_up(command, Action::Load, stop))?;
         let (text, members) = subject.describe_load(&loaded);
         command.say(&format!("loaded {text} in {}", page::load_stages(&loaded.report)));
-        result.insert("load".to_string(), page::load_json(&loaded.report, members));
+        result.insert("load".to_string(), page_json::load(&loaded.report, members));
     }
     let mut verdict = Ok(());
     if command.runs() {
@@ -346,8 +350,8 @@ fn run_job<S: External>(
     };
     let recorder = recording::create(command, access, subject, &plan)?;
     let mut site = CountedSite { ask: &|| None, first: None, last: None };
-    let mut console = page::Console { prints_seconds: false, is_job: true };
-    external::carry_out(subject, access, &plan, recorder, &mut site, &mut console)
+    let mut progress = Progress::of_one_run(command.name, Nanos::ZERO, true);
+    external::carry_out(subject, access, &plan, recorder, &mut site, &mut progress)
 }
 
 /// The verdict of a run, from the first reason that makes it no result to the last.

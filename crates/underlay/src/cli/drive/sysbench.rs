@@ -12,7 +12,7 @@ use underlay_study::{SysbenchPlan, WorkloadKind};
 use underlay_workload::sysbench::{Distribution, Parameters, SHAPE, Script, Sysbench};
 
 use super::options::{Common, Loading, Mixes, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::page::{self, Added};
+use super::users::{self, Added};
 use super::{Command, Dropped, External, carry_out, run_noop};
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, Loadable, Loaded, SysbenchSubject, stopped};
@@ -210,7 +210,7 @@ impl External for SysbenchSubject {
         let range_size = composition.range_size;
         let plan = SysbenchPlan { script, tables, table_size, distribution, range_size };
         let kind = WorkloadKind::Sysbench(plan);
-        page::run_users(self, command, access, kind, &|| Ok(None), |finished| {
+        users::run_users(self, command, access, kind, &|| Ok(None), |finished| {
             Ok(self.conclude(access, finished))
         })
     }

@@ -12,8 +12,8 @@ use underlay_study::{TpccPlan, WorkloadKind};
 use underlay_workload::tpcc::{Entropy, HomeWarehouse, Parameters, Profile, SHAPE};
 
 use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::page::{self, Added};
-use super::{Command, Dropped, External, carry_out, run_noop};
+use super::users::{self, Added};
+use super::{Command, Dropped, External, carry_out, page_json, run_noop};
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, Loadable, Loaded, Subject, TpccSubject, stopped};
 use crate::stop::Stop;
@@ -190,7 +190,7 @@ impl External for TpccSubject {
     }
 
     fn checks_json(&self, checks: &Checks) -> Value {
-        let results: Vec<Value> = checks.results.iter().map(page::check_json).collect();
+        let results: Vec<Value> = checks.results.iter().map(page_json::check).collect();
         json!({ "duration_ns": Nanos::from(checks.duration).0, "results": results })
     }
 
@@ -207,7 +207,7 @@ impl External for TpccSubject {
             entropy: self.parameters.entropy.percent(),
         });
         let counter = || Ok(Some(numbers(access)?.sum()));
-        page::run_users(self, command, access, kind, &counter, |finished| {
+        users::run_users(self, command, access, kind, &counter, |finished| {
             self.conclude(access, finished)
         })
     }

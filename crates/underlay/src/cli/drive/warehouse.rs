@@ -10,7 +10,6 @@ use underlay_study::{WarehousePlan, WorkloadKind};
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
 use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems};
-use super::page;
 use super::{Command, Dropped, External, carry_out, run_job, verdict_of_run};
 use crate::lab::external::Checks;
 use crate::lab::workload::{Access, Asked, Loaded, Subject, WarehouseSubject, stopped};
@@ -108,7 +107,7 @@ impl External for WarehouseSubject {
         let results = self.check(access, CheckMoment::After, None)?;
         let checks = Checks { results, ..Checks::default() };
         for check in checks.failed() {
-            command.say(&format!("  {}", page::check_line(check)));
+            command.say(&format!("  {}", check.describe()));
         }
         command.say(&format!(
             "checks: {} made, including the answers to all 22 queries against those computed from the rows; {} failed",

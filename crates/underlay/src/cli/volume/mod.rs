@@ -89,8 +89,7 @@ fn stop(error: &DatastoreError) -> Stop {
         | DatastoreError::EmulationUnavailable { .. }
         | DatastoreError::NoSpace { .. }
         | DatastoreError::Listen { .. }
-        | DatastoreError::File { .. }
-        | DatastoreError::System { .. } => Stop::host(text),
+        | DatastoreError::System(_) => Stop::host(text),
         DatastoreError::SupervisorEnded { .. }
         | DatastoreError::SupervisorLeft(_)
         | DatastoreError::SupervisorSilent { .. }

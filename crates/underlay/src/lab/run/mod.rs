@@ -17,7 +17,7 @@ use underlay_core::{Dilation, Nanos};
 use underlay_database::managed::StopMode;
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_host::{StateDir, Teardown, User};
-use underlay_record::{NewRun, PhaseKind, RunEnd, RunStatus, Severity};
+use underlay_record::{NewRun, PhaseKind, RunEnd, RunId, RunStatus, Severity};
 use underlay_study::{DesignPlan, Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
@@ -122,34 +122,46 @@ pub fn in_frame<'a>(
     observer: &mut dyn Observer,
     act: impl FnOnce(RunLog<'a>, &Teardown, &mut dyn Observer) -> Came,
 ) -> Result<RunResult, Abort> {
-    let design = &frame.plan.designs[scheduled.design];
+    let Frame { plan, recorder, state, dilation } = frame;
+    let design = &plan.designs[scheduled.design];
     let origin = Instant::now();
-    let run = frame
-        .recorder
-        .lock()
-        .begin_run(&NewRun {
-            design: u32::try_from(scheduled.design).unwrap_or(u32::MAX),
-            repeat: scheduled.repeat + 1,
-            order: u32::try_from(order).unwrap_or(u32::MAX),
-            at: Nanos::ZERO,
-            origin_wall_ns: wall_clock_ns(),
-        })
-        .during("write the record")?;
+    let position = (order, plan.schedule.len());
+    recorded((plan, recorder), position, scheduled, observer, |run, observer| {
+        let teardown = Teardown::create(state, &format!("run {} {}", order + 1, design.name))
+            .during("keep a list of what is created")?;
+        let log = RunLog { recorder, run, origin, dilation, database: "" };
+        let came = act(log, &teardown, observer);
+        for leftover in teardown.unwind() {
+            let text = format!("could not remove {}: {}", leftover.resource, leftover.reason);
+            observer.notice(&Event::Found { severity: Severity::Warning, text: &text });
+        }
+        Ok((came, dilation.design(origin.elapsed().into())))
+    })
+}
+
+/// Begins a run in the record, lets `act` carry it out, and ends it. `act` also says when that is, on the run's clock.
+pub fn recorded(
+    (plan, recorder): (&Plan, &SharedRecorder),
+    (order, runs): (usize, usize),
+    scheduled: RunPlan,
+    observer: &mut dyn Observer,
+    act: impl FnOnce(RunId, &mut dyn Observer) -> Result<(Came, Nanos), Abort>,
+) -> Result<RunResult, Abort> {
+    let new = NewRun {
+        design: u32::try_from(scheduled.design).unwrap_or(u32::MAX),
+        repeat: scheduled.repeat + 1,
+        order: u32::try_from(order).unwrap_or(u32::MAX),
+        at: Nanos::ZERO,
+        origin_wall_ns: wall_clock_ns(),
+    };
+    let run = recorder.lock().begin_run(&new).during("write the record")?;
     observer.notice(&Event::RunBegan {
         position: order + 1,
-        runs: frame.plan.schedule.len(),
-        design: &design.title,
-        repeat: scheduled.repeat + 1,
+        runs,
+        design: &plan.designs[scheduled.design].title,
+        repeat: new.repeat,
     });
-    let teardown = Teardown::create(frame.state, &format!("run {} {}", order + 1, design.name))
-        .during("keep a list of what is created")?;
-    let dilation = frame.dilation;
-    let log = RunLog { recorder: frame.recorder, run, origin, dilation, database: "" };
-    let Came { result, rungs, verified } = act(log, &teardown, observer);
-    for leftover in teardown.unwind() {
-        let text = format!("could not remove {}: {}", leftover.resource, leftover.reason);
-        observer.notice(&Event::Found { severity: Severity::Warning, text: &text });
-    }
+    let (Came { result, rungs, verified }, at) = act(run, observer)?;
     let (status, reason) = match (result, &verified) {
         (Ok(()), Some(Verified::Broken(check))) => (RunStatus::Failed, Some(check.clone())),
         (Ok(()), _) => (RunStatus::Finished, None),
@@ -158,13 +170,9 @@ pub fn in_frame<'a>(
         }
         (Err(Abort::Failed(reason)), _) => (RunStatus::Failed, Some(reason)),
     };
-    let end = RunEnd {
-        at: frame.dilation.design(origin.elapsed().into()),
-        status,
-        reason: reason.clone(),
-    };
-    frame.recorder.lock().end_run(run, &end).during("write the record")?;
-    let unit = frame.plan.workload.kind.shape().headline.unit;
+    let end = RunEnd { at, status, reason: reason.clone() };
+    recorder.lock().end_run(run, &end).during("write the record")?;
+    let unit = plan.workload.kind.shape().headline.unit;
     observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
     Ok(RunResult { status, reason, verified })
 }

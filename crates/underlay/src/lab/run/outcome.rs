@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use underlay_core::Nanos;
 use underlay_database::session::Commits;
 use underlay_datastore::TimingReport;
-use underlay_driver::{DriveSummary, Outage, Saturation};
+use underlay_driver::{Delivery, DriveSummary, Outage, Saturation};
 use underlay_record::conventions::{
     LATENESS, MODELLED, commits_by, document, event, histogram_scope,
 };
@@ -72,14 +72,8 @@ pub fn keep_summary<B>(
         }),
     )?;
     // A search offers more than can be delivered; what each of its steps delivered is judged there.
-    if let Some(delivery) = &summary.delivery
-        && !is_search
-        && delivery.verdict != underlay_driver::DeliveryVerdict::Delivered
-    {
-        let text = format!(
-            "the requested load was not delivered: {} of {} transactions completed",
-            delivery.completed, delivery.requested
-        );
+    let shortcoming = summary.delivery.as_ref().and_then(Delivery::shortcoming);
+    if let Some(text) = shortcoming.filter(|_| !is_search) {
         log.find(Severity::Invalid, "load-not-delivered", &text, observer)?;
     }
     if let Some(collected) = collected {

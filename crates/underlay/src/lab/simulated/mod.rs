@@ -16,8 +16,7 @@ use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_database::Engine;
 use underlay_record::conventions::{document, finding};
 use underlay_record::{
-    ExecutionStatus, Finding, NewPhase, NewRun, PhaseId, PhaseKind, PhaseStatus, RunEnd, RunId,
-    RunStatus, Severity,
+    ExecutionStatus, Finding, NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId, Severity,
 };
 use underlay_simulation::databases::{
     Assumptions, DesignTarget, Effort, Rung, Stage, as_simulated, problems, scenario, simulate_rung,
@@ -28,7 +27,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::run::{RunResult, wall_clock_ns};
+use crate::lab::run::{Came, RunResult, recorded};
 use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
@@ -179,47 +178,17 @@ struct Active<'a> {
 impl Active<'_> {
     fn carry_out(
         &self,
-        (order, runs): (usize, usize),
+        position: (usize, usize),
         scheduled: RunPlan,
         observer: &mut dyn Observer,
     ) -> Result<RunResult, Abort> {
         let design = &self.plan.designs[scheduled.design];
-        let run = self
-            .recorder
-            .lock()
-            .begin_run(&NewRun {
-                design: u32::try_from(scheduled.design).unwrap_or(u32::MAX),
-                repeat: scheduled.repeat + 1,
-                order: u32::try_from(order).unwrap_or(u32::MAX),
-                at: Nanos::ZERO,
-                origin_wall_ns: wall_clock_ns(),
-            })
-            .during("write the record")?;
-        observer.notice(&Event::RunBegan {
-            position: order + 1,
-            runs,
-            design: &design.title,
-            repeat: scheduled.repeat + 1,
-        });
-        let mut rungs = Vec::new();
-        let (climbed, at) = self.climb(design, scheduled, run, &mut rungs, observer);
-        let (status, reason) = match climbed {
-            Ok(()) => (RunStatus::Finished, None),
-            Err(Abort::Interrupted) => {
-                (RunStatus::Interrupted, Some("stopped by the user".to_string()))
-            }
-            Err(Abort::Failed(reason)) => (RunStatus::Failed, Some(reason)),
-        };
-        let end = RunEnd { at, status, reason: reason.clone() };
-        self.recorder.lock().end_run(run, &end).during("write the record")?;
-        let unit = self.plan.workload.kind.shape().headline.unit;
-        observer.notice(&Event::RunEnded {
-            status,
-            unit,
-            rungs: &rungs,
-            reason: reason.as_deref(),
-        });
-        Ok(RunResult { status, reason, verified: None })
+        let record = (self.plan, self.recorder);
+        recorded(record, position, scheduled, observer, |run, observer| {
+            let mut rungs = Vec::new();
+            let (result, at) = self.climb(design, scheduled, run, &mut rungs, observer);
+            Ok((Came { result, rungs, verified: None }, at))
+        })
     }
 
     /// The ladder; also when it ended, on the run's clock.
