@@ -5,6 +5,7 @@
 //! seeds: the designs of one repeat have the same transactions. What cannot be simulated is refused
 //! before there is a record.
 
+mod ahead;
 mod jobs;
 pub mod observed;
 mod recording;
@@ -18,9 +19,7 @@ use underlay_record::conventions::{document, finding};
 use underlay_record::{
     ExecutionStatus, Finding, NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId, Severity,
 };
-use underlay_simulation::databases::{
-    Assumptions, DesignTarget, Effort, Rung, Stage, as_simulated, problems, scenario, simulate_rung,
-};
+use underlay_simulation::databases::{Assumptions, Effort, Rung, Stage, as_simulated, problems};
 use underlay_study::{DesignPlan, EngineKind, Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
@@ -31,6 +30,7 @@ use crate::lab::run::{Came, RunResult, recorded};
 use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
+use ahead::{Ahead, Step, Steps};
 use jobs::Jobs;
 use recording::Recording;
 use stacks::Stacks;
@@ -98,12 +98,15 @@ pub fn execute(
         is_block_load: false,
     });
     let points = plan.plans();
-    let outcome =
-        carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
+    let outcome = std::thread::scope(|scope| {
+        let mut ahead = Ahead::begin(scope, (plan, how, &stacks), &done);
+        let (study, record) = ((plan, &recorder), (&*path, &*done));
+        carry_out_runs(study, record, observer, |order, run, observer| {
             let point = points[plan.point_of(run.design)];
-            let active = Active { plan: point, how, stacks: &stacks, recorder: &recorder };
+            let active = Active { plan: point, recorder: &recorder, steps: ahead.take(order) };
             active.carry_out((order, plan.schedule.len()), run, observer)
-        });
+        })
+    });
     let status = match &outcome {
         Ok(_) => ExecutionStatus::Finished,
         Err(Abort::Interrupted) => ExecutionStatus::Cancelled,
@@ -167,12 +170,11 @@ pub fn seed_of(plan: &Plan, repeat: u32) -> RootSeed {
     plan.seed.child("simulated-repeat", u64::from(repeat))
 }
 
-/// A run of one point of the axes.
+/// A run of one point of the axes, on its way into the record.
 struct Active<'a> {
     plan: &'a Plan,
-    how: &'a How,
-    stacks: &'a Stacks,
     recorder: &'a SharedRecorder,
+    steps: Steps,
 }
 
 impl Active<'_> {
@@ -186,7 +188,7 @@ impl Active<'_> {
         let record = (self.plan, self.recorder);
         recorded(record, position, scheduled, observer, |run, observer| {
             let mut rungs = Vec::new();
-            let (result, at) = self.climb(design, scheduled, run, &mut rungs, observer);
+            let (result, at) = self.climb(design, run, &mut rungs, observer);
             Ok((Came { result, rungs, verified: None }, at))
         })
     }
@@ -195,7 +197,6 @@ impl Active<'_> {
     fn climb(
         &self,
         design: &DesignPlan,
-        scheduled: RunPlan,
         run: RunId,
         rungs: &mut Vec<(u32, f64)>,
         observer: &mut dyn Observer,
@@ -203,13 +204,8 @@ impl Active<'_> {
         let mut recording = Recording::new(self.recorder, run, self.plan, design);
         let mut said = Vec::new();
         let result = recording.begin().and_then(|()| {
-            // A run's rungs follow each other on the same database.
-            let mut before = 0_u64;
             for users in &self.plan.procedure.users {
-                let seed = seed_of(self.plan, scheduled.repeat);
-                let (rung, value) =
-                    self.rung((design, *users), before, seed, &mut recording, observer)?;
-                before = before.saturating_add(rung.transactions);
+                let (rung, value) = self.rung(*users, &mut recording, observer)?;
                 // The headline of a job is its result, not what its seconds add up to.
                 rungs.push((*users, value.unwrap_or(rung.headline)));
                 said.push(json!({
@@ -231,54 +227,49 @@ impl Active<'_> {
 
     fn rung(
         &self,
-        (design, users): (&DesignPlan, u32),
-        before: u64,
-        seed: RootSeed,
+        users: u32,
         recording: &mut Recording<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(Rung, Option<f64>), Abort> {
-        let assumed = &self.how.assumed;
-        let mut scenario = scenario(self.plan, design, users, assumed)
-            .map_err(|problems| Abort::Failed(problems.join("; ")))?;
-        for database in &mut scenario.databases {
-            database.transactions_before = before;
-        }
+        let Step::Begun(scenario) = self.steps.next()? else {
+            unreachable!("a rung begins before its first second")
+        };
         recording.begin_rung(&scenario);
         let origin = recording.now();
         let mut phases =
             RungPhases { recorder: self.recorder, run: recording.run(), users, open: None };
-        let procedure = &self.plan.procedure;
-        let mut failed = None;
-        let mut each = |stage, second: &_| {
-            let written = phases
-                .enter(stage, recording.now(), procedure.measure, observer)
-                .and_then(|()| recording.second(second, users, observer));
-            failed = match written {
-                Ok(()) if interrupt::requested() => Some(Abort::Interrupted),
-                Ok(()) => None,
-                Err(abort) => Some(abort),
-            };
-            failed.is_none()
-        };
-        let stack = self.stacks.get(design);
-        let target = DesignTarget::with_stack(design, stack, seed.child("storage", 0))
-            .map_err(|error| Abort::Failed(chain(&error)))?;
-        let (effort, rung) = (self.how.effort, (target, &scenario));
-        let rung = simulate_rung(rung, procedure, effort, seed, &mut each)
-            .map_err(|error| Abort::Failed(chain(&error)))?;
-        let status = match &failed {
-            None => PhaseStatus::Finished,
-            Some(Abort::Interrupted) => PhaseStatus::Interrupted,
-            Some(Abort::Failed(_)) => PhaseStatus::Failed,
+        let ended = self.seconds(&mut phases, recording, observer);
+        let status = match &ended {
+            Ok(_) => PhaseStatus::Finished,
+            Err(Abort::Interrupted) => PhaseStatus::Interrupted,
+            Err(Abort::Failed(_)) => PhaseStatus::Failed,
         };
         phases.end(recording.now(), status)?;
-        if let Some(abort) = failed {
-            return Err(abort);
-        }
+        let rung = ended?;
         let (recorder, run, end) = (self.recorder, recording.run(), recording.now());
         let jobs = Jobs { recorder, run, scenario: &scenario, origin, end };
         let value = jobs.keep(&rung, observer)?;
         Ok((rung, value))
+    }
+
+    /// The seconds of a rung, and what it came to.
+    fn seconds(
+        &self,
+        phases: &mut RungPhases<'_>,
+        recording: &mut Recording<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Rung, Abort> {
+        loop {
+            match self.steps.next()? {
+                Step::Second(stage, second) => {
+                    let measure = self.plan.procedure.measure;
+                    phases.enter(stage, recording.now(), measure, observer)?;
+                    recording.second(&second, phases.users, observer)?;
+                }
+                Step::Ended(rung) => return Ok(*rung),
+                Step::Begun(_) | Step::Refused(_) => unreachable!("a rung ends before the next"),
+            }
+        }
     }
 }
 
