@@ -1,6 +1,6 @@
 //! From the analysis of a record, and a simulation, to an entry of the atlas.
 
-use crate::analysis::{Analysis, Comparison, Published, Scope};
+use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope};
 use crate::wording::{count, factor, factor_interval, percent};
 
 use super::{Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin};
@@ -155,7 +155,7 @@ impl Series<'_> {
             (bottom > 0.0).then_some(top / bottom)
         };
         let published = divided(&value)?;
-        let ours = divided(&|(series, at)| series.ours.get(at).copied().flatten());
+        let ours = divided(&|(series, at)| self.our_value(series, at));
         let simulated = divided(&|(series, at)| self.simulated_value(series, at));
         let interval = self.interval(a, b).map(|(low, high)| match is_turned {
             true => (1.0 / high, 1.0 / low),
@@ -175,7 +175,11 @@ impl Series<'_> {
             simulated,
             error: error(ours),
             simulated_error: error(simulated),
-            agreement: agreement(published, ours, interval),
+            agreement: agreement(
+                published,
+                if self.is_simulated() { simulated } else { ours },
+                interval,
+            ),
         })
     }
 
@@ -192,7 +196,19 @@ impl Series<'_> {
         Some((comparison.host_low.unwrap_or(low), comparison.host_high.unwrap_or(high)))
     }
 
+    /// Whether the record is that of a run in virtual time.
+    fn is_simulated(&self) -> bool {
+        self.analysis.study.evidence == EvidenceKind::Simulated
+    }
+
+    fn our_value(&self, series: &Published, at: usize) -> Option<f64> {
+        series.ours.get(at).copied().flatten().filter(|_| !self.is_simulated())
+    }
+
     fn simulated_value(&self, series: &Published, at: usize) -> Option<f64> {
+        if self.is_simulated() {
+            return series.ours.get(at).copied().flatten();
+        }
         let (design, users) =
             (&self.analysis.designs.get(series.design)?.name, series.users.get(at)?);
         let point = self.simulated.iter().find(|it| it.design == *design && it.users == *users)?;
@@ -258,7 +274,7 @@ impl Series<'_> {
                 let at = series.users.iter().position(|users| users == wanted)?;
                 match origin {
                     LineOrigin::Published => series.values.get(at).copied(),
-                    LineOrigin::Ours => series.ours.get(at).copied().flatten(),
+                    LineOrigin::Ours => self.our_value(series, at),
                     LineOrigin::Simulated => self.simulated_value(series, at),
                 }
             };
@@ -320,14 +336,15 @@ fn agreement(published: f64, ours: Option<f64>, interval: Option<(f64, f64)>) ->
 
 /// A headline that is far off, and every ratio of another direction, in words.
 fn disagreement(ratio: &AtlasRatio) -> Option<String> {
-    let ours = ratio.ours?;
-    let (error, metric) = (ratio.error?, &ratio.metric);
+    let of_run = ratio.ours.zip(ratio.error).map(|of_run| ("ours", of_run));
+    let of_simulation = ratio.simulated.zip(ratio.simulated_error).map(|of| ("simulated", of));
+    let (whose, (value, error)) = of_run.or(of_simulation)?;
     let own = match ratio.low.zip(ratio.high) {
-        Some((low, high)) => format!("{} {}", factor(ours), factor_interval(low, high)),
-        None => factor(ours),
+        Some((low, high)) => format!("{} {}", factor(value), factor_interval(low, high)),
+        None => factor(value),
     };
-    let both =
-        format!("{}: {metric}: published {}, ours {own}", ratio.text, factor(ratio.published));
+    let (metric, published) = (&ratio.metric, factor(ratio.published));
+    let both = format!("{}: {metric}: published {published}, {whose} {own}", ratio.text);
     match ratio.agreement {
         Agreement::Opposite => Some(format!("{both}; another design is ahead")),
         Agreement::NoDifference => Some(format!("{both}; one of the two shows no difference")),

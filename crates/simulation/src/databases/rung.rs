@@ -33,12 +33,15 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Windows that end within 1 %.
+    /// Windows that end within 1 %: of what demands are fitted to.
     pub const PRECISE: Effort = Effort {
         precision: Some(0.01),
         warm_up_at_most: Nanos::from_secs(20),
         cached_at_most: 400_000,
     };
+
+    /// Windows that end within 3 %: of studies, whose repeats narrow their answers further.
+    pub const OF_STUDIES: Effort = Effort { precision: Some(0.03), ..Effort::PRECISE };
 
     /// Every phase as long as the study says.
     pub const FULL_LENGTH: Effort =

@@ -1,16 +1,18 @@
 //! `underlay reproduce`: runs studies of published experiments, and puts their printed numbers beside ours on one page.
 //!
 //! A study whose finished record is there is not run again, and an interrupted one is resumed: the same command goes on
-//! where it was. The page is written after each study.
+//! where it was. With `--simulate` studies of databases run in virtual time, each anew. The page is written after each
+//! study.
 
 use crate::cli::answer;
 use crate::cli::simulate::points;
+use crate::cli::simulation_options::SimulationOptions;
 use crate::cli::studies;
 use crate::cli::terminal;
 use crate::exit_code;
 use crate::lab::progress::{Bar, Progress};
 use crate::lab::records::{Fresh, finished, place};
-use crate::lab::{Executed, execute, with_host_view};
+use crate::lab::{self, Executed, execute, with_host_view};
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::fs;
@@ -20,7 +22,8 @@ use underlay_host::StateDir;
 use underlay_report::atlas::{AtlasExperiment, SimulatedPoint, entry, missing};
 use underlay_report::{Atlas, atlas_summary};
 use underlay_study::{
-    Colour, HostView, Plan, PlanOptions, Problems, Source, StudySize, builtin_studies, check, read,
+    Colour, HostView, Plan, PlanOptions, Problems, Repeats, Source, StudySize, builtin_studies,
+    check, read,
 };
 
 /// Arguments of `underlay reproduce`.
@@ -35,6 +38,12 @@ pub struct Arguments {
     /// At the size of the publications, instead of the studies' laptop size.
     #[arg(long)]
     full_size: bool,
+    /// In virtual time, at the size of the publications: no server, no root. Block loads: see `underlay simulate
+    /// --study`.
+    #[arg(long, conflicts_with_all = ["full_size", "fresh"])]
+    simulate: bool,
+    #[command(flatten)]
+    simulation: SimulationOptions,
     /// The page to write.
     #[arg(long, value_name = "FILE", default_value = PAGE)]
     page: PathBuf,
@@ -125,9 +134,15 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Stop> {
         }
         let source = studies::find(&name)?;
         let has_laptop_size = read(&source).is_ok_and(|study| study.has_laptop_size());
-        let size = (has_laptop_size && !arguments.full_size).then_some(StudySize::Laptop);
-        let options = PlanOptions { size, ..PlanOptions::default() };
-        let plan = with_host_view(&state, |host| check(&source, &options, host));
+        let is_full_size = arguments.full_size || arguments.simulate;
+        let size = (has_laptop_size && !is_full_size).then_some(StudySize::Laptop);
+        // Another seed changes less than a model is wrong by.
+        let repeats = arguments.simulate.then_some(Repeats::Exactly(1));
+        let options = PlanOptions { size, repeats, ..PlanOptions::default() };
+        let plan = match arguments.simulate {
+            true => check(&source, &options, &HostView::unlimited()),
+            false => with_host_view(&state, |host| check(&source, &options, host)),
+        };
         let plan = plan.map(|(_, plan)| Box::new(plan));
         if let Err(problems) = &plan
             && !arguments.all
@@ -141,6 +156,10 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Stop> {
 }
 
 fn announce(wanted: &[Wanted], arguments: &Arguments) {
+    if arguments.simulate {
+        let plural = if wanted.len() == 1 { "study" } else { "studies" };
+        return errln!("{} {plural} in virtual time", wanted.len());
+    }
     let plans = || wanted.iter().filter_map(|one| Some((one, one.plan.as_ref().ok()?)));
     let left = plans().filter(|(one, plan)| known(one, plan, arguments).is_none());
     let (mut runs, mut time) = (0, 0_u64);
@@ -159,7 +178,8 @@ fn announce(wanted: &[Wanted], arguments: &Arguments) {
 
 /// The finished record of a study, unless it is to be run again.
 fn known(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Option<PathBuf> {
-    if arguments.fresh { None } else { finished(&plan.name, &one.source, &one.options) }
+    let is_anew = arguments.fresh || arguments.simulate;
+    if is_anew { None } else { finished(&plan.name, &one.source, &one.options) }
 }
 
 /// Runs a study, unless its record is there. Its entry is of use even when the run failed.
@@ -181,6 +201,12 @@ fn experiment(one: &Wanted, arguments: &Arguments) -> (AtlasExperiment, Result<(
         Some(record) => (record, Ok(())),
         None => match run_study(one, plan, arguments) {
             Ok(Executed { record, outcome }) => (record, outcome),
+            // What has no model is no failure of the others.
+            Err(stop)
+                if arguments.all && arguments.simulate && stop.code() == exit_code::BAD_INPUT =>
+            {
+                return (without(&plan.title, &plan.question, stop.to_string()), Ok(()));
+            }
             Err(stop) => {
                 return (without(&plan.title, &plan.question, stop.to_string()), Err(stop));
             }
@@ -200,10 +226,16 @@ fn experiment(one: &Wanted, arguments: &Arguments) -> (AtlasExperiment, Result<(
 
 fn run_study(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Result<Executed, Stop> {
     errln!("{}: {}", one.name, plan.title);
-    let fresh = if arguments.fresh { Fresh::Yes } else { Fresh::No };
-    let place = place(&plan.name, &one.source, &one.options, fresh)?;
+    let fresh = if arguments.fresh || arguments.simulate { Fresh::Yes } else { Fresh::No };
+    let place = || place(&plan.name, &one.source, &one.options, fresh);
     let bar = if arguments.no_progress { Bar::Never } else { Bar::Automatic };
-    execute(plan, &place, &mut Progress::new(bar))
+    let mut progress = Progress::new(bar);
+    if !arguments.simulate {
+        return execute(plan, &place()?, &mut progress);
+    }
+    let how = arguments.simulation.how(plan)?;
+    lab::simulated::require(plan, &how.assumed)?;
+    lab::simulated::execute(plan, &how, &place()?, &mut progress)
 }
 
 /// What virtual time says of a block load, at the size of the study. That it cannot be simulated is no failure.

@@ -20,7 +20,7 @@ pub struct SimulationOptions {
     #[arg(long, value_name = "FILE", requires = "simulate")]
     demands: Option<PathBuf>,
     /// Of a simulation: every phase as long as the study says. Otherwise a window ends when its
-    /// throughput is known within 1 %, and a warm-up after 20 s.
+    /// throughput is known within 3 %, and a warm-up after 20 s.
     #[arg(long, requires = "simulate")]
     full_length: bool,
 }
@@ -39,7 +39,7 @@ impl SimulationOptions {
         Ok(How {
             assumed: Assumptions { cores, demands },
             demands_source,
-            effort: if self.full_length { Effort::FULL_LENGTH } else { Effort::PRECISE },
+            effort: if self.full_length { Effort::FULL_LENGTH } else { Effort::OF_STUDIES },
         })
     }
 }

@@ -159,6 +159,35 @@ fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
 }
 
 #[test]
+fn databases_are_reproduced_in_virtual_time_and_block_loads_are_not() {
+    let bench = Bench::new();
+    bench.write("blocks.toml", BLOCKS);
+    bench.write("small.toml", &format!("{SMALL_STUDY}{DATABASE}"));
+    let command = ["reproduce", "small.toml", "--simulate", "--no-progress", "--json"];
+    let ended = bench.run(&command);
+    assert!(ended.stderr.contains("1 study in virtual time"), "{}", ended.stderr);
+    let atlas: Value = serde_json::from_str(&ended.expect(0)).expect("JSON on standard output");
+    let small = &atlas["experiments"][0];
+    assert_eq!((&small["evidence"], &small["problem"]), (&"simulated".into(), &Value::Null));
+    let ratio = &small["ratios"][0];
+    // What is simulated is no run, and is judged all the same.
+    assert_eq!((&ratio["ours"], &ratio["error"]), (&Value::Null, &Value::Null), "{ratio:#}");
+    let (simulated, published) = (ratio["simulated"].as_f64(), ratio["published"].as_f64());
+    let error = simulated.expect("a ratio") / published.expect("a ratio") - 1.0;
+    assert!((ratio["simulated_error"].as_f64().expect("an error") - error).abs() < 1e-9);
+    assert_ne!(ratio["agreement"], "unknown", "{ratio:#}");
+    assert!(atlas["median_error"].is_null() && atlas["simulated_median_error"].is_number());
+    let lines = small["figures"][0]["lines"].as_array().expect("lines");
+    let origins: Vec<&Value> = lines.iter().map(|line| &line["origin"]).collect();
+    assert_eq!(origins, ["published", "simulated", "published", "simulated"]);
+
+    let refused = bench.run(&["reproduce", "blocks.toml", "--simulate", "--no-progress"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a block load has no database"), "{}", refused.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+}
+
+#[test]
 fn a_study_that_cannot_be_run_is_refused_before_any_runs() {
     let bench = Bench::with_shared_templates();
     bench.write("blocks.toml", BLOCKS);

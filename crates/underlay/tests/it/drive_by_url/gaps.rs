@@ -15,6 +15,7 @@ pub fn what_was_not_delivered_ends_with_exit_code_6(stranger: &Stranger) {
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stderr.contains("% of the load was completed ("), "{}", ended.stderr);
     let search = ["--rate", "200", "--slo", "p50=1us"];
+    let brief = brief.map(|word| if word == "2s" { "1s" } else { word });
     let ended = stranger.drive("sysbench", &[&brief[..], &search].concat());
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
     // A load generator that is short of CPU time is the limit from the first rate on.
