@@ -2,8 +2,8 @@
 
 use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, CausalCheck, Comparison, Confidence, CurveReading,
-    Database, Estimate, Finding, FindingSeverity, LatencyRow, Operation, Outcome, RateCurve,
-    RateSearch, Reaction, Rung, Scope, Validity,
+    Database, Estimate, EvidenceKind, Finding, FindingSeverity, LatencyRow, Operation, Outcome,
+    RateCurve, RateSearch, Reaction, Rung, Scope, Validity,
 };
 use crate::comparisons::RESTORED;
 use crate::curves::RATE_AT_LIMIT;
@@ -491,9 +491,11 @@ impl Page {
         let checks = analysis.checks.len();
         let held = analysis.checks.iter().filter(|check| check.outcome == "ok").count();
         let blocks = analysis.workload.is_block_load();
-        // A block load is verified only if asked to; its identity is its whole description.
-        let checked = match (blocks, checks) {
-            (true, 0) => String::new(),
+        // A block load is verified only if asked to, and what is simulated has no data; the identity of a block load is its
+        // whole description.
+        let has_data = !blocks && analysis.study.evidence != EvidenceKind::Simulated;
+        let checked = match (has_data, checks) {
+            (false, 0) => String::new(),
             (_, 1) => format!(" {held} of 1 consistency check passed;"),
             _ => format!(" {held} of {} passed;", count(checks as u64, "consistency check")),
         };

@@ -46,13 +46,18 @@ pub struct Named {
     pub design: DesignPlan,
 }
 
+/// Whether a design is called so: by its name in the study, or by its title, which reports show.
+pub fn is_called(design: &DesignPlan, name: &str) -> bool {
+    design.name == name || design.title == name
+}
+
 /// Another design of the study, or one with the volumes and the server of `own` elsewhere.
 ///
 /// # Errors
 /// Designs that are not known, or are real storage.
 pub fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Result<Named, Stop> {
     let named = |design| Named { name: name.to_string(), design };
-    if let Some(design) = known.iter().find(|design| design.name == name) {
+    if let Some(design) = known.iter().find(|design| is_called(design, name)) {
         return Ok(named(design.clone()));
     }
     let kind = datastore_of(name)?;

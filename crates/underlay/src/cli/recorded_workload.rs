@@ -1,7 +1,7 @@
 //! The workload of a record, to be simulated again: shared by `profile`, `predict` and `size`.
 
 use crate::cli::answer;
-use crate::cli::designs::told;
+use crate::cli::designs::{is_called, told};
 use crate::lab::simulated::observed::observations;
 use crate::lab::simulated::{require, seed_of};
 use crate::stop::{Stop, chain};
@@ -38,11 +38,13 @@ impl RecordedWorkload {
         let plan = plan_of(&record, path)?;
         let position = match design {
             None => 0,
-            Some(name) => plan.designs.iter().position(|it| it.name == name).ok_or_else(|| {
-                let known: Vec<&str> = plan.designs.iter().map(|it| &*it.name).collect();
-                Stop::bad_input(format!("the record has no design `{name}`"))
-                    .with_hint(format!("its designs: {}", known.join(", ")))
-            })?,
+            Some(name) => {
+                plan.designs.iter().position(|it| is_called(it, name)).ok_or_else(|| {
+                    let known: Vec<&str> = plan.designs.iter().map(|it| &*it.name).collect();
+                    Stop::bad_input(format!("the record has no design `{name}`"))
+                        .with_hint(format!("its designs: {}", known.join(", ")))
+                })?
+            }
         };
         let shown = path.display();
         SinglePlan::new(&plan)
