@@ -24,6 +24,8 @@ mod offered;
 
 mod prediction;
 
+mod processor_fit;
+
 mod refusals;
 
 mod rung;
@@ -49,6 +51,7 @@ pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
 pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
+pub use processor_fit::{FitPoint, ProcessorFit, scale};
 pub use refusals::problems;
 pub use rung::{Effort, Rung, RungError, Stage, counted, simulate_rung};
 pub use sizing::{Answer, Demand, Row, sized};

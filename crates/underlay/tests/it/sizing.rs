@@ -91,7 +91,7 @@ fn the_highest_rate_of_each_design_is_found_and_its_bottleneck_named() {
             "--slo",
             "p99=20ms",
             "--measure",
-            "5s",
+            "10s",
             "--settle",
             "1s",
             "--resolution",

@@ -11,10 +11,10 @@ use std::thread::{Scope, available_parallelism};
 use std::time::Duration;
 use underlay_core::RootSeed;
 use underlay_engine::{EngineRun, Scenario};
-use underlay_simulation::databases::{DesignTarget, Rung, Stage, scenario, simulate_rung};
+use underlay_simulation::databases::{DesignTarget, Rung, Stage, scale, scenario, simulate_rung};
 use underlay_study::{DesignPlan, Plan};
 
-use super::stacks::Stacks;
+use super::bed::Bed;
 use super::{How, seed_of};
 use crate::lab::abort::Abort;
 use crate::lab::interrupt;
@@ -70,7 +70,7 @@ impl Ahead {
     /// end.
     pub fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        (plan, how, stacks): (&'scope Plan, &'scope How, &'scope Stacks),
+        (plan, how, bed): (&'scope Plan, &'scope How, &'scope Bed),
         done: &[bool],
     ) -> Ahead {
         let mut runs = Vec::new();
@@ -93,7 +93,7 @@ impl Ahead {
                     let point = plan.plans()[plan.point_of(run.design)];
                     let (design, seed) = (&point.designs[run.design], seed_of(plan, run.repeat));
                     if let Err(Left::Refused(why)) =
-                        simulate(point, design, (how, stacks), seed, &send)
+                        simulate(point, design, (how, bed), seed, &send)
                     {
                         // Nobody hears it who has gone.
                         send.send(Step::Refused(why)).ok();
@@ -121,7 +121,7 @@ enum Left {
 fn simulate(
     plan: &Plan,
     design: &DesignPlan,
-    (how, stacks): (&How, &Stacks),
+    (how, bed): (&How, &Bed),
     seed: RootSeed,
     send: &SyncSender<Step>,
 ) -> Result<(), Left> {
@@ -134,8 +134,9 @@ fn simulate(
         for database in &mut scenario.databases {
             database.transactions_before = before;
         }
+        scale(&mut scenario, bed.factor());
         hand_over(Step::Begun(Box::new(scenario.clone())))?;
-        let target = DesignTarget::with_stack(design, stacks.get(design), seed.child("storage", 0))
+        let target = DesignTarget::with_stack(design, bed.stack(design), seed.child("storage", 0))
             .map_err(|error| Left::Refused(chain(&error)))?;
         let mut is_alone = false;
         let mut each = |stage, second: &EngineRun| {

@@ -6,10 +6,10 @@
 //! before there is a record.
 
 mod ahead;
+mod bed;
 mod jobs;
 pub mod observed;
 mod recording;
-mod stacks;
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -31,9 +31,9 @@ use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
 use ahead::{Ahead, Step, Steps};
+use bed::Bed;
 use jobs::Jobs;
 use recording::Recording;
-use stacks::Stacks;
 
 /// What an execution in virtual time depends on, beside the plan.
 #[derive(Clone, Debug)]
@@ -81,10 +81,10 @@ pub fn execute(
         };
         about.extend(subject_of(&database.workload)?.map(|it| (it.identity(engine), None)));
     }
-    let stacks = Stacks::of(plan)?;
+    let bed = Bed::of(plan, how)?;
     let (path, mut recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
-    let described = describe(how, &stacks, |found| recorder.finding(&found));
+    let described = describe(how, (plan, &bed), |found| recorder.finding(&found));
     described
         .map_err(|error| Stop::host(format!("could not write the record: {}", chain(&error))))?;
     let recorder = SharedRecorder::new(recorder);
@@ -99,7 +99,7 @@ pub fn execute(
     });
     let points = plan.plans();
     let outcome = std::thread::scope(|scope| {
-        let mut ahead = Ahead::begin(scope, (plan, how, &stacks), &done);
+        let mut ahead = Ahead::begin(scope, (plan, how, &bed), &done);
         let (study, record) = ((plan, &recorder), (&*path, &*done));
         carry_out_runs(study, record, observer, |order, run, observer| {
             let point = points[plan.point_of(run.design)];
@@ -134,7 +134,7 @@ fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
 /// What the numbers rest on, as findings of the execution.
 fn describe<E>(
     how: &How,
-    stacks: &Stacks,
+    (plan, bed): (&Plan, &Bed),
     mut find: impl FnMut(Finding) -> Result<(), E>,
 ) -> Result<(), E> {
     let Effort { precision, .. } = how.effort;
@@ -150,7 +150,7 @@ fn describe<E>(
          {} cores. Demands: {}. {windows} {}",
         how.assumed.cores,
         how.demands_source,
-        stacks.sentence()
+        bed.sentences(plan)
     );
     find(Finding {
         run: None,
@@ -161,6 +161,7 @@ fn describe<E>(
             "cores": how.assumed.cores,
             "demands": how.demands_source,
             "precision": precision,
+            "processor_factor": bed.factor(),
         }),
     })
 }

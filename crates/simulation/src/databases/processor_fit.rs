@@ -1,0 +1,196 @@
+//! What transactions of a published test bed cost its processors: one factor on the default times,
+//! fitted to one published number.
+//!
+//! The number is the first that the study has of what its workload counts, at the largest number of
+//! users: where processors matter most. Everything else stays a prediction. Where throughput does
+//! not depend on processor times, nothing is fitted. Not here: factors on log bytes; and demands
+//! that were measured, which need no fit.
+
+use underlay_core::{Nanos, RootSeed};
+use underlay_engine::Scenario;
+use underlay_model::target::Stack;
+use underlay_study::Plan;
+
+use super::rung::{Effort, RungError, simulate_rung};
+use super::storage::DesignTarget;
+use super::{Assumptions, scenario};
+
+/// Words of studies for what the workload counts.
+const HEADLINES: [&str; 2] = ["nopm", "result"];
+/// Windows of trials end at this length.
+const TRIAL: Nanos = Nanos::from_secs(30);
+const TRIALS: usize = 6;
+/// A trial this near to the published number, as a share, is the fit.
+const NEAR: f64 = 0.03;
+/// Factors that are believed.
+const FACTORS: (f64, f64) = (0.1, 20.0);
+/// The factor of the first trials changes by at most this.
+const STEP: f64 = 4.0;
+/// Throughput that changes less than this power of the processor times is not theirs.
+const LEAST_ELASTICITY: f64 = 0.1;
+
+/// The published number that processor times are fitted to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FitPoint {
+    /// Its design, by position in the plan.
+    pub design: usize,
+    /// Users, those of each database.
+    pub users: u32,
+    /// The number, in the unit of the workload.
+    pub value: f64,
+}
+
+/// Processor times that were fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessorFit {
+    /// On the default times.
+    pub factor: f64,
+    /// To what.
+    pub point: FitPoint,
+    /// What is simulated there.
+    pub simulated: f64,
+}
+
+impl FitPoint {
+    /// That of a study at the size of its publication; `None` where nothing suitable is published.
+    pub fn of(plan: &Plan) -> Option<FitPoint> {
+        if plan.scale.divisor != 1 {
+            return None;
+        }
+        let series = plan.published.iter().find(|series| {
+            let is_headline = HEADLINES.contains(&series.metric.as_str());
+            is_headline && series.unit.is_empty() && series.database.is_empty()
+        })?;
+        let design = plan.designs.iter().position(|design| match &design.variant {
+            None => design.name == series.design,
+            Some(variant) => {
+                let points = plan.axes.iter().zip(&variant.coordinates);
+                let at = points.map(|(axis, point)| (&axis.name, &axis.points[*point].name));
+                variant.design == series.design
+                    && series.at.iter().map(|(axis, point)| (axis, point)).eq(at)
+            }
+        })?;
+        let printed = series.users.iter().zip(&series.values);
+        let (users, value) = printed.max_by_key(|(users, _)| **users)?;
+        let point = plan.plans()[plan.point_of(design)];
+        let is_rung = point.procedure.users.contains(users);
+        is_rung.then_some(FitPoint { design, users: *users, value: value * series.factor })
+    }
+
+    /// The factor at which what is simulated is what is published; `None` where throughput does not
+    /// depend on processor times.
+    ///
+    /// # Errors
+    /// A study that cannot be simulated.
+    pub fn fit(
+        self,
+        plan: &Plan,
+        assumed: &Assumptions,
+        stack: Stack,
+        seed: RootSeed,
+    ) -> Result<Option<ProcessorFit>, RungError> {
+        let point = plan.plans()[plan.point_of(self.design)];
+        let design = &point.designs[self.design];
+        let mut made = match scenario(point, design, self.users, assumed) {
+            Ok(made) if made.databases.iter().any(|it| it.workload.is_job()) => return Ok(None),
+            Ok(made) => made,
+            // Told by whoever simulates the study.
+            Err(_) => return Ok(None),
+        };
+        let mut procedure = point.procedure.clone();
+        procedure.measure = procedure.measure.min(TRIAL);
+        let mut trial = |factor: f64| -> Result<Option<f64>, RungError> {
+            scale(&mut made, factor);
+            let Ok(target) = DesignTarget::with_stack(design, stack, seed.child("storage", 0))
+            else {
+                return Ok(None);
+            };
+            let effort = Effort::OF_STUDIES;
+            let rung = simulate_rung((target, &made), &procedure, effort, seed, &mut |_, _| true)?;
+            scale(&mut made, 1.0 / factor);
+            Ok(Some(rung.headline).filter(|headline| *headline > 0.0))
+        };
+        let (mut factor, mut last) = (1.0_f64, None::<(f64, f64)>);
+        for _ in 0..TRIALS {
+            let Some(simulated) = trial(factor)? else { return Ok(None) };
+            let off = (self.value / simulated).ln();
+            if off.abs() <= NEAR {
+                return Ok(Some(ProcessorFit { factor, point: self, simulated }));
+            }
+            // How throughput follows the factor: as its inverse, until two trials have shown it.
+            let elasticity = match last {
+                None => -1.0,
+                Some((other, before)) => (simulated / before).ln() / (factor / other).ln(),
+            };
+            if elasticity > -LEAST_ELASTICITY {
+                return Ok(None);
+            }
+            last = Some((factor, simulated));
+            let step = (off / elasticity).clamp(-STEP.ln(), STEP.ln());
+            factor = (factor * step.exp()).clamp(FACTORS.0, FACTORS.1);
+            if last.is_some_and(|(other, _)| other == factor) {
+                return Ok(None);
+            }
+        }
+        let Some((factor, simulated)) = last else { return Ok(None) };
+        Ok(Some(ProcessorFit { factor, point: self, simulated }))
+    }
+}
+
+/// Multiplies all processor times.
+pub fn scale(scenario: &mut Scenario, factor: f64) {
+    for database in &mut scenario.databases {
+        database.demands.cpu_factor *= factor;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Assumptions, FitPoint};
+    use underlay_core::RootSeed;
+    use underlay_model::target::Stack;
+    use underlay_study::{HostView, Plan, PlanOptions, Source, check};
+
+    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+
+    fn plan(pacing: &str, published: &str) -> Plan {
+        let text = format!(
+            "name = \"s\"\nquestion = \"What?\"\n[engine]\ncpus = 1\nmemory-limit = \"512MiB\"\n\
+             [volumes]\ndata = {{ capacity = \"2GiB\" }}\nwal = {{ capacity = \"2GiB\" }}\n\
+             backup = {{ capacity = \"1GiB\" }}\n[[design]]\nuse = \"kingston-nvme\"\n\
+             name = \"nvme\"\n[workload.tpcc]\nwarehouses = 2\n{pacing}[procedure]\nusers = [2, 8]\n\
+             warm-up = \"1s\"\nramp-up = \"1s\"\nmeasure = \"10s\"\n\
+             [[published]]\ndesign = \"nvme\"\nsource = \"a paper\"\n{published}"
+        );
+        let source = Source { name: "s.toml".to_string(), text };
+        let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
+        checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1
+    }
+
+    fn fitted(plan: &Plan) -> Option<super::ProcessorFit> {
+        let point = FitPoint::of(plan).expect("a published number");
+        point.fit(plan, &ASSUMED, Stack::NONE, RootSeed(1)).expect("simulated")
+    }
+
+    #[test]
+    fn processor_times_follow_the_published_number_of_the_most_users() {
+        let fit = |value: &str| {
+            let published = format!("metric = \"nopm\"\nusers = [2, 8]\nvalues = [1.0, {value}]\n");
+            fitted(&plan("", &published)).expect("one processor is the limit")
+        };
+        let (slow, fast) = (fit("4000"), fit("16000"));
+        assert_eq!((slow.point.users, slow.point.value), (8, 4000.0));
+        assert!((slow.simulated / 4000.0 - 1.0).abs() < 0.04, "{slow:?}");
+        assert!((fast.simulated / 16000.0 - 1.0).abs() < 0.04, "{fast:?}");
+        assert!(slow.factor > 3.0 * fast.factor, "{slow:?} {fast:?}");
+    }
+
+    #[test]
+    fn users_that_think_leave_nothing_to_fit() {
+        let published = "metric = \"nopm\"\nusers = [8]\nvalues = [5000.0]\n";
+        let thinks = plan("pacing.closed = { key-think = 0.02 }\n", published);
+        assert_eq!(fitted(&thinks), None);
+        let others = plan("", "metric = \"p95\"\nunit = \"ms\"\nusers = [8]\nvalues = [50.0]\n");
+        assert_eq!(FitPoint::of(&others), None, "no throughput is published");
+    }
+}
