@@ -38,6 +38,9 @@ pub struct Arguments {
     /// At the size of the publications, instead of the studies' laptop size.
     #[arg(long)]
     full_size: bool,
+    /// Repeats of each study, instead of its own. One is a first look, without intervals.
+    #[arg(long, value_name = "N")]
+    repeats: Option<Repeats>,
     /// In virtual time, at the size of the publications: no server, no root. Block loads: see `underlay simulate
     /// --study`.
     #[arg(long, conflicts_with_all = ["full_size", "fresh"])]
@@ -137,7 +140,8 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Stop> {
         let is_full_size = arguments.full_size || arguments.simulate;
         let size = (has_laptop_size && !is_full_size).then_some(StudySize::Laptop);
         // Another seed changes less than a model is wrong by.
-        let repeats = arguments.simulate.then_some(Repeats::Exactly(1));
+        let of_simulation = arguments.simulate.then_some(Repeats::Exactly(1));
+        let repeats = arguments.repeats.or(of_simulation);
         let options = PlanOptions { size, repeats, ..PlanOptions::default() };
         let plan = match arguments.simulate {
             true => check(&source, &options, &HostView::unlimited()),

@@ -38,7 +38,7 @@ settle = "0s"
 warm-up = "0s"
 ramp-up = "1s"
 measure = "5s"
-repeats = 1
+repeats = 3
 null-twin = false
 
 [[published]]
@@ -82,6 +82,7 @@ source = "another paper"
 
 fn reproduce(bench: &Bench, options: &[&str]) -> (Value, String) {
     let studies = ["reproduce", "blocks.toml", "small.toml", "--no-progress", "--json"];
+    let studies = [&studies[..], &["--repeats", "1"]].concat();
     let ended = bench.run(&[&studies[..], options].concat());
     let told = ended.stderr.clone();
     let atlas = ended.expect(0);
@@ -149,12 +150,17 @@ fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
     assert!(html.contains("id=\"atlas\"") && html.contains("fast over slow"), "no atlas");
     let before = records(&bench);
     assert_eq!(before.len(), 2, "{before:?}");
+    // One run of each of two designs; the study asks for three.
+    let record = format!("underlay-records/{}", before[0]);
+    let shown = bench.run(&["show", &record, "--json"]).expect(0);
+    let shown: Value = serde_json::from_str(&shown).expect("JSON on standard output");
+    assert_eq!(shown["runs"].as_array().map(Vec::len), Some(2));
 
     let (again, told) = reproduce(&bench, &["--page", "again.html"]);
     assert!(told.contains("2 studies, 2 of them finished"), "{told}");
     assert_eq!((records(&bench), again), (before, atlas));
     assert!(bench.path().join("again.html").is_file());
-    let table = bench.run(&["reproduce", "blocks.toml"]).expect(0);
+    let table = bench.run(&["reproduce", "blocks.toml", "--repeats", "1"]).expect(0);
     assert!(table.contains("published") && table.contains("6.0x"), "{table}");
 }
 
