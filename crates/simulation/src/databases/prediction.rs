@@ -96,7 +96,7 @@ impl<'a> SinglePlan<'a> {
         let mut observing = Observing::default();
         simulate_rung(
             (target, &scenario),
-            &self.0.procedure,
+            (&self.0.procedure, users),
             effort,
             seed,
             &mut |stage, second| {

@@ -106,7 +106,8 @@ impl FitPoint {
                 return Ok(None);
             };
             let effort = Effort::OF_STUDIES;
-            let rung = simulate_rung((target, &made), &procedure, effort, seed, &mut |_, _| true)?;
+            let load = (&procedure, self.users);
+            let rung = simulate_rung((target, &made), load, effort, seed, &mut |_, _| true)?;
             scale(&mut made, 1.0 / factor);
             Ok(Some(rung.headline).filter(|headline| *headline > 0.0))
         };

@@ -19,6 +19,9 @@ const BATCHES: usize = 10;
 /// Student's t for 95 % of the means of ten batches.
 const T_95: f64 = 2.262;
 const SECOND: Nanos = Nanos::from_secs(1);
+/// Load that a rung finds traces of, at least where its run had as much: the kernel writes pages back that have been dirty
+/// for 30 s, and a round of that takes seconds.
+const LEAVES_TRACES: Nanos = Nanos::from_secs(40);
 
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +29,7 @@ pub struct Effort {
     /// Half the width of the 95 % interval of throughput, as a share of it, at which a window ends;
     /// `None` = at its time.
     pub precision: Option<f64>,
-    /// Warm-up and ramp-up of a rung last no longer than this.
+    /// Load before the window of a rung lasts no longer than this.
     pub warm_up_at_most: Nanos,
     /// Transactions that caches are filled with at most, before a rung begins.
     pub cached_at_most: u64,
@@ -34,14 +37,12 @@ pub struct Effort {
 
 impl Effort {
     /// Windows that end within 1 %: of what demands are fitted to.
-    pub const PRECISE: Effort = Effort {
-        precision: Some(0.01),
-        warm_up_at_most: Nanos::from_secs(20),
-        cached_at_most: 400_000,
-    };
+    pub const PRECISE: Effort =
+        Effort { precision: Some(0.01), warm_up_at_most: LEAVES_TRACES, cached_at_most: 400_000 };
 
     /// Windows that end within 3 %: of studies, whose repeats narrow their answers further.
-    pub const OF_STUDIES: Effort = Effort { precision: Some(0.03), ..Effort::PRECISE };
+    pub const OF_STUDIES: Effort =
+        Effort { precision: Some(0.03), warm_up_at_most: Nanos::from_secs(20), ..Effort::PRECISE };
 
     /// Every phase as long as the study says.
     pub const FULL_LENGTH: Effort =
@@ -76,8 +77,8 @@ pub struct Rung {
     pub precision: Option<f64>,
     /// By the number of its database: what a job came to.
     pub jobs: BTreeMap<usize, JobResult>,
-    /// Transactions that each database would have made in the phases at their full lengths, on
-    /// average over the databases.
+    /// Transactions that each database would have made in the phases that are the rung's own, at
+    /// their full lengths, on average over the databases.
     pub transactions: u64,
 }
 
@@ -101,20 +102,32 @@ fn add_jobs(jobs: &mut BTreeMap<usize, JobResult>, run: &EngineRun) {
     }
 }
 
-/// Simulates a rung. `each` is given every second, and ends the rung by `false`.
+/// Load of a run before the ramp-up of the rung with so many users: its warm-up, and the rungs before.
+fn load_before(procedure: &ProcedurePlan, users: u32) -> Nanos {
+    let earlier = procedure.users.iter().take_while(|other| **other != users).count() as u64;
+    let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0);
+    Nanos(procedure.warm_up.0.saturating_add(rung.saturating_mul(earlier)))
+}
+
+/// Simulates the rung of so many users. `each` is given every second, and ends the rung by `false`.
+///
+/// The databases begin with full caches and clean pages. What the run would have left behind before
+/// the rung comes from load of the rung's own users, which is not measured.
 ///
 /// # Errors
 /// A scenario that cannot be simulated.
 pub fn simulate_rung(
     (target, scenario): (DesignTarget, &Scenario),
-    procedure: &ProcedurePlan,
+    (procedure, users): (&ProcedurePlan, u32),
     effort: Effort,
     seed: RootSeed,
     each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
 ) -> Result<Rung, RungError> {
     let mut simulation = Simulation::new(scenario, target, seed).map_err(RungError)?;
     simulation.warm_caches(transactions_to_fill(scenario).min(effort.cached_at_most));
-    let warm_up = Nanos(procedure.warm_up.0.saturating_add(procedure.ramp_up.0));
+    let all_before = load_before(procedure, users);
+    let before = all_before.min(procedure.warm_up.max(LEAVES_TRACES));
+    let warm_up = Nanos(before.0.saturating_add(procedure.ramp_up.0));
     let mut goes_on = true;
     let mut pass = |length: Nanos,
                     stage,
@@ -162,7 +175,10 @@ pub fn simulate_rung(
         let known = |limit| precision(&seconds).is_some_and(|share| share <= limit);
         !(is_due && effort.precision.is_some_and(known))
     });
-    let planned = warm_up.0.saturating_add(procedure.measure.0) as f64;
+    // The warm-up belongs to the run's first rung.
+    let first = if all_before == procedure.warm_up { procedure.warm_up } else { Nanos::ZERO };
+    let own = [first, procedure.ramp_up, procedure.measure];
+    let planned = own.iter().map(|phase| phase.0 as f64).sum::<f64>();
     let times = planned / (measured.0.max(1) as f64 * scenario.databases.len() as f64);
     Ok(Rung {
         transactions: (ended as f64 * times) as u64,
@@ -205,7 +221,22 @@ fn precision(seconds: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::precision;
+    use super::{load_before, precision};
+    use underlay_core::Nanos;
+    use underlay_study::ProcedurePlan;
+
+    #[test]
+    fn a_rung_follows_those_before_it() {
+        let procedure = ProcedurePlan {
+            users: vec![4, 16, 8],
+            warm_up: Nanos::from_secs(10),
+            ramp_up: Nanos::from_secs(2),
+            measure: Nanos::from_secs(8),
+            ..ProcedurePlan::empty()
+        };
+        let before = [4, 16, 8].map(|users| load_before(&procedure, users));
+        assert_eq!(before, [10, 20, 30].map(Nanos::from_secs));
+    }
 
     #[test]
     fn the_interval_is_that_of_batch_means() {

@@ -147,7 +147,8 @@ fn a_job_ends_its_rung_and_tells_what_it_did() {
     let run = || {
         let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
         let rung = (target, &made);
-        simulate_rung(rung, procedure, Effort::PRECISE, RootSeed(1), &mut |_, _| true)
+        let load = (procedure, sessions);
+        simulate_rung(rung, load, Effort::PRECISE, RootSeed(1), &mut |_, _| true)
     };
     let rung = run().expect("a rung");
     let job = &rung.jobs[&0];
@@ -169,7 +170,7 @@ fn a_rung_ends_when_its_throughput_is_known_or_at_its_time() {
         let (mut warm, mut measured) = (0, 0);
         let rung = simulate_rung(
             (target, &made),
-            &plan.procedure,
+            (&plan.procedure, 2),
             effort,
             RootSeed(1),
             &mut |stage, _| {

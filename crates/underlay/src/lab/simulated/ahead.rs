@@ -144,7 +144,8 @@ fn simulate(
             !is_alone
         };
         let rung = (target, &scenario);
-        let rung = simulate_rung(rung, &plan.procedure, how.effort, seed, &mut each)
+        let load = (&plan.procedure, *users);
+        let rung = simulate_rung(rung, load, how.effort, seed, &mut each)
             .map_err(|error| Left::Refused(chain(&error)))?;
         if is_alone {
             return Err(Left::Alone);
