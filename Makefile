@@ -45,7 +45,7 @@ lint: ## Formatting, clippy (warnings are errors), types of the page, licences o
 	npm --prefix crates/report/web run check
 	PATH="$(TOOLS):$$PATH" $(CARGO) deny --locked check --hide-inclusion-graph bans licenses sources
 
-soak: ## Fuzzing, properties and simulations with fresh seeds: make soak MINUTES=60, repeat with SEED=n.
+soak: ## Fuzzing and simulations with fresh seeds, and every published study: make soak MINUTES=60, repeat with SEED=n.
 	scripts/setup.sh test
 	@echo "soak: seed $(SEED); repeat with: make soak SEED=$(SEED) MINUTES=$(MINUTES)"
 	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=4096 \
