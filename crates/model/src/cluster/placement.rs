@@ -93,6 +93,9 @@ pub(super) struct Map<'a> {
     pub(super) components_per_host: u32,
 }
 
+/// The rank of a device for one more component: see [`Map::score`].
+type Score = (u64, u64, u64, u8, Place);
+
 /// What must be known about the parts of an object.
 pub(super) struct Demand<'a> {
     pub(super) geometry: &'a Geometry,
@@ -126,11 +129,16 @@ impl Map<'_> {
         self.inventory.group(place.group).disks[usize::from(place.disk)].free()
     }
 
-    /// Smaller is better: used whole percents, then promised bytes per capacity.
-    fn score(&self, place: Place) -> (u64, u64) {
-        let disk = &self.inventory.group(place.group).disks[usize::from(place.disk)];
+    /// Smaller is better: used whole percents, then promised bytes per capacity, then what the whole host has promised: on
+    /// empty devices, volumes that were created one after the other lie on different hosts.
+    fn score(&self, place: Place) -> Score {
+        let group = self.inventory.group(place.group);
+        let disk = &group.disks[usize::from(place.disk)];
         let promised = u128::from(disk.promised) * 1_000_000 / u128::from(disk.capacity);
-        (disk.fullness() / 100, promised as u64)
+        let on_host = self.inventory.groups().iter().filter(|other| other.host == group.host);
+        let on_host = on_host.flat_map(|other| &other.disks).map(|disk| disk.promised).sum();
+        // Devices of several groups before several of one, which share a cache device.
+        (disk.fullness() / 100, promised as u64, on_host, place.disk, place)
     }
 }
 
@@ -201,7 +209,7 @@ pub(super) fn place_component(
         .iter()
         .copied()
         .filter(|place| map.free(*place) >= bytes)
-        .min_by_key(|place| (prefer_not.contains(place), map.score(*place), *place))
+        .min_by_key(|place| (prefer_not.contains(place), map.score(*place)))
         .ok_or_else(|| PlacementRefusal::Space {
             needed: Bytes(bytes),
             free: Bytes(candidates.iter().map(|place| map.free(*place)).max().unwrap_or(0)),
@@ -233,6 +241,11 @@ impl<'a> Planner<'a> {
     fn place_member(&mut self, reserve: usize) -> Result<Vec<Place>, PlacementRefusal> {
         let width = usize::from(self.demand.policy.stripe_width);
         let distinct = width.min(self.demand.geometry.sets as usize);
+        if self.demand.policy.fault_domains_needed() == 1 {
+            // Without redundancy no parts have to be kept together.
+            let all: Vec<&str> = self.free_domains.iter().copied().collect();
+            return self.spread(&all, distinct).ok_or_else(|| self.refusal(&all, distinct));
+        }
         let mut domains: Vec<&str> = Vec::new();
         loop {
             let next = self.best_domain(&domains, distinct);
@@ -261,7 +274,7 @@ impl<'a> Planner<'a> {
             })
             .filter(|place| self.room(*place) > 0)
             .collect();
-        places.sort_by_key(|place| (self.score(*place), *place));
+        places.sort_by_cached_key(|place| self.score(*place));
         places
     }
 
@@ -274,7 +287,7 @@ impl<'a> Planner<'a> {
         self.map.free(place) / self.demand.component_bytes
     }
 
-    fn score(&self, place: Place) -> (u64, u64) {
+    fn score(&self, place: Place) -> Score {
         self.map.score(place)
     }
 
@@ -312,7 +325,7 @@ impl<'a> Planner<'a> {
                 let devices = self.devices(&[domain]);
                 let best = devices.first()?;
                 let suffices = self.spread(&[domain], distinct).is_some();
-                Some(((!suffices, self.score(*best), domain), domain))
+                Some(((!suffices, self.score(*best)), domain))
             })
             .min()
             .map(|(_, domain)| domain)

@@ -152,6 +152,24 @@ fn placement_goes_where_there_is_most_room() {
 }
 
 #[test]
+fn thin_volumes_without_redundancy_lie_on_different_hosts() {
+    // Empty devices are all alike: a second one of a host is no better than that of another host.
+    let mut spec = spec(3, 2);
+    spec.settings.component_limit = Bytes::from_mib(2);
+    let mut cluster = Cluster::new(spec, RootSeed(1)).expect("valid");
+    let bare = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
+    let mut hosts_of = |name: &str, capacity| {
+        let volume = cluster.create_volume(Nanos::ZERO, name, capacity, bare).expect("room");
+        let status = cluster.volume_status(volume).expect("exists");
+        status.components.iter().map(|component| component.host).collect::<Vec<HostId>>()
+    };
+    let small = ["data", "wal", "backup"].map(|name| hosts_of(name, Bytes::from_mib(2)));
+    assert_eq!(small.concat(), [HostId(0), HostId(1), HostId(2)]);
+    let long = hosts_of("long", Bytes::from_mib(6));
+    assert_eq!(long.iter().collect::<BTreeSet<_>>().len(), 3, "{long:?}");
+}
+
+#[test]
 fn long_objects_are_split_at_the_component_limit() {
     let mut spec = spec(3, 1);
     spec.settings.component_limit = Bytes::from_mib(1);
