@@ -20,8 +20,8 @@ const BATCHES: usize = 10;
 const T_95: f64 = 2.262;
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Load that a rung finds traces of, at least where its run had as much: the kernel writes pages back that have been dirty
-/// for 30 s, and a round of that takes seconds.
-const LEAVES_TRACES: Nanos = Nanos::from_secs(40);
+/// for 30 s, and rounds of that take seconds.
+const LEAVES_TRACES: Nanos = Nanos::from_secs(60);
 
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Effort {
     pub precision: Option<f64>,
     /// Load before the window of a rung lasts no longer than this.
     pub warm_up_at_most: Nanos,
-    /// Transactions that caches are filled with at most, before a rung begins.
+    /// Transactions that caches are filled with at most, where more load came before a rung than is simulated.
     pub cached_at_most: u64,
 }
 
@@ -111,8 +111,9 @@ fn load_before(procedure: &ProcedurePlan, users: u32) -> Nanos {
 
 /// Simulates the rung of so many users. `each` is given every second, and ends the rung by `false`.
 ///
-/// The databases begin with full caches and clean pages. What the run would have left behind before
-/// the rung comes from load of the rung's own users, which is not measured.
+/// Caches begin empty, as those of a server that has just been started. What the run would have left behind before the
+/// rung comes from load of the rung's own users, which is not measured. Where there was more load than is simulated,
+/// caches are filled first: with the transactions that were made, or until they are full where that is not known.
 ///
 /// # Errors
 /// A scenario that cannot be simulated.
@@ -124,10 +125,16 @@ pub fn simulate_rung(
     each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
 ) -> Result<Rung, RungError> {
     let mut simulation = Simulation::new(scenario, target, seed).map_err(RungError)?;
-    simulation.warm_caches(transactions_to_fill(scenario).min(effort.cached_at_most));
     let all_before = load_before(procedure, users);
     let before = all_before.min(procedure.warm_up.max(LEAVES_TRACES));
-    let warm_up = Nanos(before.0.saturating_add(procedure.ramp_up.0));
+    let ramp_up = |before: Nanos| Nanos(before.0.saturating_add(procedure.ramp_up.0));
+    let warm_up = ramp_up(before).min(effort.warm_up_at_most);
+    if warm_up < ramp_up(all_before) {
+        let made = scenario.databases.iter().map(|database| database.transactions_before).max();
+        let made = made.filter(|made| *made > 0).unwrap_or(u64::MAX);
+        let transactions = made.min(transactions_to_fill(scenario)).min(effort.cached_at_most);
+        simulation.warm_caches(transactions);
+    }
     let mut goes_on = true;
     let mut pass = |length: Nanos,
                     stage,
@@ -148,7 +155,7 @@ pub fn simulate_rung(
     let mut jobs = BTreeMap::new();
     let counted = counted(scenario);
     let has_users = counted.iter().any(|number| !scenario.databases[*number].workload.is_job());
-    pass(warm_up.min(effort.warm_up_at_most), Stage::WarmUp, each, &mut |run| {
+    pass(warm_up, Stage::WarmUp, each, &mut |run| {
         add_jobs(&mut jobs, run);
         true
     });

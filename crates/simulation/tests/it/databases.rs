@@ -193,3 +193,29 @@ fn a_rung_ends_when_its_throughput_is_known_or_at_its_time() {
     assert_eq!(full, again, "equal seeds, equal numbers");
     assert!(full.headline > 0.0);
 }
+
+#[test]
+fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() {
+    let misses = |warm_up: &str| {
+        let text = study("cpus = 1\nmemory-limit = \"512MiB\"", "");
+        let plan = planned(text.replace("warm-up = \"1s\"", &format!("warm-up = \"{warm_up}\"")));
+        let design = &plan.designs[0];
+        let made = scenario(&plan, design, 2, &ASSUMED).expect("a scenario");
+        let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+        let (mut first, load) = (None, (&plan.procedure, 2));
+        let rung = simulate_rung(
+            (target, &made),
+            load,
+            Effort::OF_STUDIES,
+            RootSeed(1),
+            &mut |_, second| {
+                first.get_or_insert(second.databases[0].pool.misses);
+                false
+            },
+        );
+        rung.expect("a rung");
+        first.expect("a second")
+    };
+    let (short, long) = (misses("1s"), misses("1h"));
+    assert!(short > 2 * long, "{short} pages missed after a start, {long} after an hour");
+}
