@@ -172,15 +172,13 @@ impl Stranger {
             Engine::Postgresql => "PGPASSWORD",
             Engine::Mariadb => "MYSQL_PWD",
         };
-        // A session is opened in each step; where thousands of requests follow, all of their details say no more.
-        let is_brief = arguments.iter().any(|it| ["--check", "--drop"].contains(it));
         let mut command = self.bench.underlay();
         command
             .args(["drive", workload, "--url", url])
             .args(arguments)
             .env(variable, self.password())
             .env("HOME", self.bench.path())
-            .env("RUST_LOG", if is_brief { "trace" } else { "debug" })
+            .env("RUST_LOG", "trace")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
