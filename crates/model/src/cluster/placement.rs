@@ -2,7 +2,8 @@
 //!
 //! Every member of an object (replica, data or parity member, witness) gets fault domains of its own, so that any `n`
 //! domains can fail. The stripes of one member lie on different capacity devices. Among what is possible the emptiest
-//! is chosen: by used space first, by promised space (thin volumes) where usage is alike.
+//! is chosen: by used space first, by promised space (thin volumes) where usage is alike, of the device and then of its
+//! host. The parts of an object without redundancy may lie anywhere.
 
 use super::geometry::Geometry;
 use super::ids::{GroupId, HostId};
@@ -242,7 +243,7 @@ impl<'a> Planner<'a> {
         let width = usize::from(self.demand.policy.stripe_width);
         let distinct = width.min(self.demand.geometry.sets as usize);
         if self.demand.policy.fault_domains_needed() == 1 {
-            // Without redundancy no parts have to be kept together.
+            // Without redundancy nothing has to be kept apart, and so nothing together.
             let all: Vec<&str> = self.free_domains.iter().copied().collect();
             return self.spread(&all, distinct).ok_or_else(|| self.refusal(&all, distinct));
         }
