@@ -9,11 +9,10 @@ use underlay_core::{Bytes, Dilation, Nanos};
 
 use underlay_workload::batch::Mode;
 
-use crate::dialect::Dialect;
 use crate::host_view::HostView;
 use crate::plan::{
-    BackupPlan, BlockPlan, DatabasePart, DatastoreKind, DesignPlan, EngineKind, EnginePlan, Plan,
-    Scale, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind,
+    BackupPlan, BlockPlan, DatabasePart, DatastoreKind, DesignPlan, EngineKind, Plan, Scale,
+    TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind,
 };
 
 pub(crate) use crate::plan::Estimates;
@@ -412,7 +411,7 @@ fn expected_volumes(plan: &Plan, design: &DesignPlan) -> Bytes {
             let volume = part.volumes.iter().find(|volume| volume.name == name);
             volume.map_or(Bytes::ZERO, |volume| volume.capacity)
         };
-        let log = setting(&part.engine, |dialect| dialect.log);
+        let log = part.engine.log_size();
         let copies = copies(&one.workload.kind);
         let grown = Bytes(database(&one.workload.kind).0 / 100 * (100 + GROWTH_PERCENT));
         let data = saturating_sum(grown, copies.0).min(capacity("data"));
@@ -422,20 +421,12 @@ fn expected_volumes(plan: &Plan, design: &DesignPlan) -> Bytes {
     each.fold(Bytes::ZERO, saturating_sum)
 }
 
-/// A size setting of a server, or what the server takes without it.
-fn setting(engine: &EnginePlan, which: impl Fn(&Dialect) -> (&'static str, Bytes)) -> Bytes {
-    let dialect = Dialect::of(engine.kind);
-    let setting = which(dialect);
-    let chosen = engine.settings.get(setting.0).map(String::as_str);
-    dialect.size_of(setting, chosen).unwrap_or(setting.1)
-}
-
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
     let users = u64::from(plan.procedure.users_at_once()) * plan.databases.len() as u64;
     let server = |part: &DatabasePart| {
         let sessions = u64::from(part.client.connections_of(plan.procedure.users_at_once()));
         part.engine.memory_limit.unwrap_or_else(|| {
-            let buffers = setting(&part.engine, |dialect| dialect.buffers);
+            let buffers = part.engine.buffers();
             saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
         })
     };

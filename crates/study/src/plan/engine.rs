@@ -6,6 +6,8 @@ use underlay_core::words;
 
 use underlay_core::{Bytes, Nanos};
 
+use crate::dialect::Dialect;
+
 /// The database engine of a design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnginePlan {
@@ -41,9 +43,24 @@ impl EnginePlan {
     /// # Errors
     /// When the server would not take it for a size.
     pub fn size_setting(&self, name: &str) -> Result<Option<Bytes>, SettingError> {
-        let dialect = crate::dialect::Dialect::of(self.kind);
+        let dialect = Dialect::of(self.kind);
         let bare = dialect.bare_unit(name).unwrap_or(1);
         self.read(name, "a size", |text| (dialect.size)(text, bare))
+    }
+
+    /// The server's own cache: the setting, or what the server takes without it.
+    pub(crate) fn buffers(&self) -> Bytes {
+        self.size_in_force(Dialect::of(self.kind).buffers)
+    }
+
+    /// What bounds the log between checkpoints: the setting, or what the server takes without it.
+    pub fn log_size(&self) -> Bytes {
+        self.size_in_force(Dialect::of(self.kind).log)
+    }
+
+    fn size_in_force(&self, setting: (&str, Bytes)) -> Bytes {
+        let chosen = self.settings.get(setting.0).map(String::as_str);
+        Dialect::of(self.kind).size_of(setting, chosen).unwrap_or(setting.1)
     }
 
     /// A time among the settings, as PostgreSQL reads it; a number without a unit counts `bare`.
@@ -96,12 +113,12 @@ words! {
 impl EngineKind {
     /// Its name, for people.
     pub fn title(self) -> &'static str {
-        crate::dialect::Dialect::of(self).title
+        Dialect::of(self).title
     }
 
     /// What to do where it is not installed.
     pub fn install(self) -> &'static str {
-        crate::dialect::Dialect::of(self).install
+        Dialect::of(self).install
     }
 }
 
@@ -114,7 +131,7 @@ mod tests {
     fn settings_are_read_as_the_server_reads_them() {
         let settings = [
             ("shared_buffers", "16384"),
-            ("max_wal_size", "1GB"),
+            ("max_wal_size", "3GB"),
             ("checkpoint_timeout", "30"),
             ("bgwriter_delay", "1x"),
             ("fsync", "OFF"),
@@ -129,13 +146,16 @@ mod tests {
             server_bin: None,
         };
         assert_eq!(engine.size_setting("shared_buffers"), Ok(Some(Bytes::from_mib(128))));
-        assert_eq!(engine.size_setting("max_wal_size"), Ok(Some(Bytes::from_gib(1))));
+        assert_eq!(engine.size_setting("max_wal_size"), Ok(Some(Bytes::from_gib(3))));
         assert_eq!(engine.size_setting("work_mem"), Ok(None));
+        assert_eq!(engine.log_size(), Bytes::from_gib(3));
         let second = Nanos::from_secs(1);
         let timeout = engine.time_setting("checkpoint_timeout", second);
         assert_eq!(timeout, Ok(Some(Nanos::from_secs(30))));
         let wrong = engine.time_setting("bgwriter_delay", second).expect_err("no time");
         assert_eq!(wrong.to_string(), "the setting bgwriter_delay is `1x`, which is not a time");
         assert!(engine.is_switched_off("fsync") && !engine.is_switched_off("full_page_writes"));
+        let without = EnginePlan { settings: std::collections::BTreeMap::new(), ..engine };
+        assert_eq!(without.log_size(), Bytes::from_gib(1), "what the server takes by itself");
     }
 }

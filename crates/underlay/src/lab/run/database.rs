@@ -12,7 +12,7 @@ use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::conventions::{document, finding};
 use underlay_record::{CheckMoment, Severity};
 use underlay_study::{
-    ClientPlace, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DilatedSetting,
+    ClientPlace, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DilatedSetting, EnginePlan,
     HostCompute, dilated_settings,
 };
 
@@ -243,7 +243,7 @@ impl<'a> ActiveRun<'a> {
                 ClientPlace::Remote => Listen::Loopback,
             },
         };
-        let log_ready = log_ready(&bench.plan.volume("wal"), volumes);
+        let log_ready = log_ready(&part.engine, &bench.plan.volume("wal"), volumes);
         let (server, copied) = bench
             .template
             .restore(self.teardown, spec, &RestoreOptions { log_ready })
@@ -433,10 +433,11 @@ fn report_unenforced(
     Ok(())
 }
 
-/// Log segments to have ready: a server that has been running recycles its segments and writes into space that exists. A
-/// quarter of the log volume is what it would hold after its first checkpoint.
-fn log_ready(volume: &str, volumes: &[MountedVolume]) -> Bytes {
+/// Log to have ready: a server that has been running recycles its segments, and writes into space that exists. It
+/// keeps as much as its setting allows between checkpoints. Less would be filled with zeros while the load runs,
+/// a whole segment at a time, and every commit would wait for it.
+fn log_ready(engine: &EnginePlan, volume: &str, volumes: &[MountedVolume]) -> Bytes {
     let capacity =
         volumes.iter().find(|mounted| mounted.name == volume).map_or(0, |it| it.capacity.0);
-    Bytes((capacity / 4).min(Bytes::from_mib(512).0) >> 24 << 24)
+    engine.log_size().min(Bytes(capacity / 4 * 3))
 }
