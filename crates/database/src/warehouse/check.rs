@@ -9,6 +9,8 @@ use underlay_workload::warehouse::answers::{Difference, Tables};
 use super::connection::{Connection, Rows};
 use super::rows::Table;
 use super::{Described, WarehouseError, on_runtime, queries};
+use crate::Engine;
+use crate::postgres::CHECK_SETTINGS;
 use crate::target::Target;
 
 /// One thing that was compared.
@@ -57,6 +59,11 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
     let tables = Tables::generate(population, described.refreshed);
     on_runtime(target.stop.unless(async {
         let mut connection = Connection::open(target, true).await?;
+        if target.engine == Engine::Postgresql {
+            connection.execute("preparing the checks", CHECK_SETTINGS).await?;
+            // Its queries join up to eight tables, each in memory of this size.
+            connection.execute("preparing the checks", "SET work_mem = '4MB'").await?;
+        }
         let mut checked = Vec::new();
         for table in Table::ALL {
             let title = format!("rows of {}", table.name());

@@ -7,6 +7,7 @@
 use super::{Dialect, Statements};
 use crate::connection::Kind::{Big, Int, Ints, Text};
 use crate::connection::Sql;
+use crate::postgres::CHECK_SETTINGS;
 
 /// Reviews, by how helpful they were found: the best of those that `$which` names, then all that is known of them.
 macro_rules! reviews {
@@ -36,8 +37,11 @@ pub(super) const DIALECT: Dialect = Dialect {
         seed bigint NOT NULL, identity text NOT NULL, complete boolean NOT NULL)",
     settings: &["SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"],
     check_begin: &[
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = dvdstore; \
-        SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'",
+        CHECK_SETTINGS,
+        // An eighth of the server's cache, 4 to 64 MiB: some conditions hash the lines of all orders several times.
+        "SELECT set_config('work_mem', greatest(4096, least(65536, setting::bigint))::text, false) \
+         FROM pg_settings WHERE name = 'shared_buffers'",
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = dvdstore",
     ],
     next_key: Some("SELECT setval(pg_get_serial_sequence('dvdstore.{table}', '{key}'), {last})"),
     stored_bytes: "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class \

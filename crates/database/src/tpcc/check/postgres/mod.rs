@@ -19,19 +19,12 @@ use tokio_postgres::{Client, Error};
 pub use ledger::order_numbers;
 
 use crate::error::{CommitState, SessionError};
+use crate::postgres::CHECK_SETTINGS;
 use crate::target::Target;
 use crate::tpcc::check::{Condition, Piece, merge, pieces};
 use crate::tpcc::{CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, TableNames};
 pub(super) use conditions::CONDITIONS;
 use shared::{SHARED, Shared};
-
-/// Settings of the connections that check. Little memory, because the server may be limited to some hundred
-/// MiB in all and must not be killed for being checked: what does not fit is sorted and hashed on disk. One
-/// process per connection, as there is a connection per processor; no compilation of queries that run
-/// once; and no limit that a role may have for its work.
-const SETTINGS: &str = "SET work_mem = '12MB'; SET temp_buffers = '8MB'; SET jit = off; \
-    SET max_parallel_workers_per_gather = 0; SET statement_timeout = 0; SET lock_timeout = 0; \
-    SET idle_in_transaction_session_timeout = 0";
 
 /// Makes all checks. Must be called within a tokio runtime.
 ///
@@ -95,7 +88,7 @@ async fn check_piece(
     piece: &Piece,
     options: &CheckOptions<'_>,
 ) -> Result<Vec<CheckResult>, Error> {
-    client.batch_execute(SETTINGS).await?;
+    client.batch_execute(CHECK_SETTINGS).await?;
     // Writing, for the temporary tables: also where the default is to refuse writes. The rollback removes
     // them.
     client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE").await?;
