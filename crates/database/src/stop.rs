@@ -28,16 +28,25 @@ impl StopWhen {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let Some(asked) = self.0 else { return work.await };
-        let until_asked = async {
-            while !asked() {
-                tokio::time::sleep(INTERVAL).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = until_asked => Err(E::from(SessionError::refusal("stopped as asked"))),
-            done = work => done,
+        let stopped = || Err(E::from(SessionError::refusal("stopped as asked")));
+        unless_stopped(&asked, work).await.unwrap_or_else(stopped)
+    }
+}
+
+/// What `work` comes to; `None` when `stop` says so before.
+pub(crate) async fn unless_stopped<T>(
+    stop: &(dyn Fn() -> bool + Sync),
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let until_asked = async {
+        while !stop() {
+            tokio::time::sleep(INTERVAL).await;
         }
+    };
+    tokio::select! {
+        biased;
+        () = until_asked => None,
+        done = work => Some(done),
     }
 }
 
@@ -52,5 +61,22 @@ impl Eq for StopWhen {}
 impl fmt::Debug for StopWhen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "when asked" } else { "never" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unless_stopped;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn work_that_never_ends_is_given_up_when_asked() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.expect("a runtime");
+        let looks = AtomicU32::new(0);
+        let third = || looks.fetch_add(1, Ordering::Relaxed) == 2;
+        assert_eq!(runtime.block_on(unless_stopped(&third, std::future::pending::<()>())), None);
+        assert_eq!(looks.load(Ordering::Relaxed), 3);
+        assert_eq!(runtime.block_on(unless_stopped(&|| false, async { 7 })), Some(7));
     }
 }

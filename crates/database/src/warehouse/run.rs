@@ -10,6 +10,7 @@ use underlay_workload::warehouse::{Population, order_of_stream};
 
 use super::connection::Connection;
 use super::{WarehouseError, on_runtime, queries, refresh};
+use crate::stop::unless_stopped;
 use crate::target::Target;
 
 /// What was done at one time.
@@ -107,8 +108,14 @@ impl Stream<'_> {
             Step::Query(number) => {
                 let query = population.query(self.number, number);
                 let sql = queries::sql(&query, population.scale);
-                let began = Instant::now();
-                rows = connection.rows(&step.to_string(), &sql).await?.len();
+                let (doing, began) = (step.to_string(), Instant::now());
+                let answer = connection.rows(&doing, &sql);
+                // A query can take hours; the server gives it up with its connection.
+                let Some(answer) = unless_stopped(self.stop, answer).await else {
+                    self.is_stopped = true;
+                    return Ok(());
+                };
+                rows = answer?.len();
                 began
             }
             Step::Insert => {
