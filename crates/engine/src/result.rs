@@ -125,6 +125,15 @@ impl JobResult {
         }
         self.ended = later.ended;
     }
+
+    /// Counts its times from a later moment, at which nothing had begun.
+    pub(crate) fn count_from(&mut self, moment: Nanos) {
+        for operation in &mut self.operations {
+            operation.begin = operation.begin - moment;
+            operation.end = operation.end - moment;
+        }
+        self.ended = self.ended.map(|ended| ended - moment);
+    }
 }
 
 /// I/O requests of a job on one volume.

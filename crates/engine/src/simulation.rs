@@ -32,6 +32,8 @@ pub struct Simulation<T> {
     finished: Vec<TargetFinished>,
     events: u64,
     has_started: bool,
+    /// When users begin: what times of results are counted from.
+    began: Nanos,
 }
 
 impl<T: Target> Simulation<T> {
@@ -73,6 +75,7 @@ impl<T: Target> Simulation<T> {
             finished: Vec::new(),
             events: 0,
             has_started: false,
+            began: Nanos::ZERO,
         })
     }
 
@@ -92,6 +95,17 @@ impl<T: Target> Simulation<T> {
         for database in &mut self.databases {
             database.warm_caches(transactions);
         }
+    }
+
+    /// Lets time pass in which only the storage works, with what it does by itself. Only before the first window. Times of
+    /// results are counted from its end.
+    ///
+    /// # Panics
+    /// If users work already.
+    pub fn rest(&mut self, length: Nanos) {
+        assert!(!self.has_started, "users give the storage no rest");
+        self.began = self.core.now + length;
+        self.advance(self.began);
     }
 
     /// Lets time pass: a warm-up, and a window that is measured.
@@ -206,7 +220,7 @@ impl<T: Target> Simulation<T> {
 
     /// What was counted; counting begins again at `until`.
     fn take(&mut self, from: Nanos, until: Nanos) -> EngineRun {
-        let core = &mut self.core;
+        let (core, began) = (&mut self.core, self.began);
         let databases = self.databases.iter_mut().map(|database| {
             let stations = &mut core.stations[usize::from(database.number)];
             let taken: [Station; PURPOSES] =
@@ -225,7 +239,11 @@ impl<T: Target> Simulation<T> {
                 doublewrite,
                 job: [0, 1].map(of_volume),
             };
-            database.take(until, io)
+            let mut taken = database.take(until, io);
+            if let Some(job) = &mut taken.job {
+                job.count_from(began);
+            }
+            taken
         });
         let databases: Vec<DatabaseResult> = databases.collect();
         let hosts =
@@ -236,6 +254,7 @@ impl<T: Target> Simulation<T> {
                 threads: *threads,
             });
         let hosts = hosts.collect();
+        let (from, until) = (from - began, until - began);
         EngineRun { from, until, databases, hosts, events: self.events }
     }
 }

@@ -64,7 +64,7 @@ use underlay_core::Evidence;
 use underlay_study::{Plan, TimeDilation};
 
 /// The plan with the kind of evidence that a simulation is. What only a real host needs is left
-/// out: the null twin and time dilation.
+/// out, the null twin and time dilation, and what comes after the load.
 pub fn as_simulated(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     relabel(&mut plan);
@@ -76,5 +76,6 @@ fn relabel(plan: &mut Plan) {
     plan.designs.iter_mut().for_each(|design| design.evidence = Evidence::Simulated);
     plan.procedure.null_twin = false;
     plan.procedure.time_dilation = TimeDilation::NONE;
+    plan.procedure.cool_down = None;
     plan.points.iter_mut().for_each(relabel);
 }

@@ -78,7 +78,7 @@ impl FitPoint {
     }
 
     /// The factor at which what is simulated is what is published; `None` where throughput does not
-    /// depend on processor times.
+    /// depend on processor times, and when `goes_on`, asked after every simulated second, says no.
     ///
     /// # Errors
     /// A study that cannot be simulated.
@@ -88,6 +88,7 @@ impl FitPoint {
         assumed: &Assumptions,
         stack: Stack,
         seed: RootSeed,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<Option<ProcessorFit>, RungError> {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
@@ -101,15 +102,15 @@ impl FitPoint {
         procedure.measure = procedure.measure.min(TRIAL);
         let mut trial = |factor: f64| -> Result<Option<f64>, RungError> {
             scale(&mut made, factor);
-            let Ok(target) = DesignTarget::with_stack(design, stack, seed.child("storage", 0))
-            else {
+            let storage = seed.child("storage", 0);
+            let Ok(target) = DesignTarget::in_study(point, self.design, stack, storage) else {
                 return Ok(None);
             };
             let effort = Effort::OF_STUDIES;
             let load = (&procedure, self.users);
-            let rung = simulate_rung((target, &made), load, effort, seed, &mut |_, _| true)?;
+            let rung = simulate_rung((target, &made), load, effort, seed, &mut |_, _| goes_on())?;
             scale(&mut made, 1.0 / factor);
-            Ok(Some(rung.headline).filter(|headline| *headline > 0.0))
+            Ok(Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on()))
         };
         let (mut factor, mut last) = (1.0_f64, None::<(f64, f64)>);
         for _ in 0..TRIALS {
@@ -170,7 +171,7 @@ mod tests {
 
     fn fitted(plan: &Plan) -> Option<super::ProcessorFit> {
         let point = FitPoint::of(plan).expect("a published number");
-        point.fit(plan, &ASSUMED, Stack::NONE, RootSeed(1)).expect("simulated")
+        point.fit(plan, &ASSUMED, Stack::NONE, RootSeed(1), &|| true).expect("simulated")
     }
 
     #[test]
@@ -184,6 +185,19 @@ mod tests {
         assert!((slow.simulated / 4000.0 - 1.0).abs() < 0.04, "{slow:?}");
         assert!((fast.simulated / 16000.0 - 1.0).abs() < 0.04, "{fast:?}");
         assert!(slow.factor > 3.0 * fast.factor, "{slow:?} {fast:?}");
+    }
+
+    #[test]
+    fn a_fit_that_is_to_stop_simulates_one_more_second() {
+        let plan = plan("", "metric = \"nopm\"\nusers = [8]\nvalues = [4000.0]\n");
+        let asked = std::cell::Cell::new(0);
+        let stops = || {
+            asked.set(asked.get() + 1);
+            false
+        };
+        let point = FitPoint::of(&plan).expect("a published number");
+        let fit = point.fit(&plan, &ASSUMED, Stack::NONE, RootSeed(1), &stops);
+        assert_eq!((fit.expect("simulated"), asked.get()), (None, 1));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use underlay_study::{DatabasePlan, DatastoreKind, EngineKind, Mode, Plan, WorkloadKind};
 
 use super::mapping::{self, Assumptions};
+use super::storage::joins_before_load;
 
 /// Every reason why the plan cannot be simulated, each once; empty where it can.
 pub fn problems(plan: &Plan, assumed: &Assumptions) -> Vec<String> {
@@ -35,12 +36,14 @@ pub fn problems(plan: &Plan, assumed: &Assumptions) -> Vec<String> {
 
 fn of_plan(plan: &Plan, found: &mut BTreeSet<String>) {
     let has = [
-        ("scheduled faults", !plan.faults.is_empty()),
+        (
+            "faults other than devices and disk groups that join in `settle`",
+            !plan.faults.iter().all(joins_before_load),
+        ),
         ("background work", !plan.background.is_empty()),
         ("changes of the mix", !plan.weights.is_empty()),
         ("a search for a rate", plan.procedure.search.is_some()),
         ("a causal check", plan.procedure.causal.is_some()),
-        ("a cool-down", plan.procedure.cool_down.is_some()),
     ];
     let asked = has.iter().filter(|(_, is_asked)| *is_asked);
     found

@@ -111,7 +111,7 @@ fn load_before(procedure: &ProcedurePlan, users: u32) -> Nanos {
 
 /// Simulates the rung of so many users. `each` is given every second, and ends the rung by `false`.
 ///
-/// Caches begin empty, as those of a server that has just been started. What the run would have left behind before the
+/// First the storage is alone for the phase `settle`. Caches begin empty, as those of a server that has just been started. What the run would have left behind before the
 /// rung comes from load of the rung's own users, which is not measured. Where there was more load than is simulated,
 /// caches are filled first: with the transactions that were made, or until they are full where that is not known.
 ///
@@ -125,6 +125,7 @@ pub fn simulate_rung(
     each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
 ) -> Result<Rung, RungError> {
     let mut simulation = Simulation::new(scenario, target, seed).map_err(RungError)?;
+    simulation.rest(procedure.settle);
     let all_before = load_before(procedure, users);
     let before = all_before.min(procedure.warm_up.max(LEAVES_TRACES));
     let ramp_up = |before: Nanos| Nanos(before.0.saturating_add(procedure.ramp_up.0));

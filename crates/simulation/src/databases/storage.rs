@@ -1,14 +1,19 @@
 //! The volumes of a design as a target: its devices, or its cluster.
 //!
+//! What a study lets join a cluster before there is load has joined: data moves to it while the simulation goes on.
+//!
 //! What the hosts' storage stack costs is known of the test beds whose block rates were published,
 //! at their full size: [`stack_of`]. Everywhere else it costs nothing, as in the emulation.
 
 use underlay_core::{Nanos, RootSeed};
+use underlay_model::cluster::{Cluster, ClusterProblem};
 use underlay_model::target::{
     ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished,
 };
 use underlay_model::{Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume};
-use underlay_study::{DatastoreKind, DesignPlan, Plan};
+use underlay_study::{
+    ClusterPlan, DatastoreKind, DesignPlan, FaultAction, FaultPhase, FaultPlan, Plan,
+};
 
 use crate::experiments::{Effort, fitted_stack, is_reduced};
 
@@ -27,6 +32,23 @@ pub enum StorageError {
         #[source]
         error: ClusterTargetError,
     },
+    /// What joins its cluster does not fit there.
+    #[error("design `{design}`: {reason}")]
+    Growth {
+        /// Its name.
+        design: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Whether a fault is that something joins a cluster before there is load: the only ones that are simulated.
+pub fn joins_before_load(fault: &FaultPlan) -> bool {
+    let joins = matches!(
+        fault.action,
+        FaultAction::DeviceAdded { .. } | FaultAction::DiskGroupAdded { .. }
+    );
+    joins && fault.phase == FaultPhase::Settle
 }
 
 /// What the hosts' storage stack costs in a design: fitted to one published block rate of its test
@@ -61,6 +83,34 @@ impl DesignTarget {
     /// Real storage, and clusters that cannot hold the volumes.
     pub fn new(design: &DesignPlan, seed: RootSeed) -> Result<DesignTarget, StorageError> {
         DesignTarget::with_stack(design, Stack::NONE, seed)
+    }
+
+    /// Those of a design of a study, by its position there, with what joins its cluster before there is load.
+    ///
+    /// # Errors
+    /// Real storage, clusters that cannot hold the volumes, and what cannot join.
+    pub fn in_study(
+        plan: &Plan,
+        position: usize,
+        stack: Stack,
+        seed: RootSeed,
+    ) -> Result<DesignTarget, StorageError> {
+        let design = &plan.designs[position];
+        let mut target = DesignTarget::with_stack(design, stack, seed)?;
+        let (DesignTarget::Cluster(grows), DatastoreKind::Cluster(cluster)) =
+            (&mut target, &design.kind)
+        else {
+            return Ok(target);
+        };
+        let is_concerned =
+            |fault: &&FaultPlan| joins_before_load(fault) && fault.designs.contains(&position);
+        let mut joining: Vec<&FaultPlan> = plan.faults.iter().filter(is_concerned).collect();
+        joining.sort_by_key(|fault| fault.at);
+        for fault in joining {
+            join(grows.cluster_mut(), cluster, fault)
+                .map_err(|reason| StorageError::Growth { design: design.name.clone(), reason })?;
+        }
+        Ok(target)
     }
 
     /// Makes them, with what the stack of each host of a cluster costs.
@@ -110,6 +160,23 @@ impl DesignTarget {
                 Ok(DesignTarget::Cluster(Box::new(target)))
             }
         }
+    }
+}
+
+fn join(cluster: &mut Cluster, plan: &ClusterPlan, fault: &FaultPlan) -> Result<(), String> {
+    let listed = |problems: Vec<ClusterProblem>| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    match &fault.action {
+        FaultAction::DeviceAdded { group, profile } => {
+            let id = cluster.find_group(group).ok_or(format!("no disk group `{group}`"))?;
+            cluster.add_device(fault.at, id, profile).map(drop).map_err(listed)
+        }
+        FaultAction::DiskGroupAdded { host, group } => {
+            let id = cluster.find_host(host).ok_or(format!("no host `{host}`"))?;
+            cluster.add_group(fault.at, id, &plan.joining(group)).map(drop).map_err(listed)
+        }
+        _ => Ok(()),
     }
 }
 

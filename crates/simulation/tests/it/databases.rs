@@ -2,11 +2,14 @@
 
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{EngineSpec, Load};
+use underlay_model::target::{Stack, Target};
 use underlay_simulation::databases::{
     Assumptions, DesignTarget, Effort, Stage, as_simulated, problems, scenario, simulate_rung,
     stack_of,
 };
-use underlay_study::{HostView, Plan, PlanOptions, Source, check, find_study};
+use underlay_study::{
+    FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
+};
 
 const ASSUMED: Assumptions = Assumptions { cores: 4, demands: None };
 
@@ -218,4 +221,41 @@ fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() 
     };
     let (short, long) = (misses("1s"), misses("1h"));
     assert!(short > 2 * long, "{short} pages missed after a start, {long} after an hour");
+}
+
+#[test]
+fn data_moves_to_devices_that_join_before_the_load() {
+    let source = find_study("vmware/v5").expect("built in").source();
+    let options = PlanOptions { size: Some(StudySize::Laptop), ..PlanOptions::default() };
+    let checked = check(&source, &options, &HostView::unlimited());
+    let plan = checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1;
+    assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new());
+    assert!(as_simulated(&plan).procedure.cool_down.is_none());
+    let moved = |name: &str| {
+        let position = plan.designs.iter().position(|design| design.name == name);
+        let position = position.expect("a design of the study");
+        let made = DesignTarget::in_study(&plan, position, Stack::NONE, RootSeed(1));
+        let DesignTarget::Cluster(mut target) = made.expect("a cluster") else { panic!("devices") };
+        let mut finished = Vec::new();
+        target.advance(plan.procedure.settle, &mut finished);
+        assert!(finished.is_empty(), "nobody asked for anything");
+        // The new ones are the last of their groups.
+        let of_host = |group: &str| target.cluster().find_group(group).expect("a disk group");
+        let groups = [of_host("host-1/group-1"), of_host("host-1/group-2")];
+        let last = groups.map(|group| {
+            let of_group = target.cluster().devices().filter(|it| it.device.group == group);
+            of_group.last().expect("a device").used
+        });
+        (target.cluster().devices().count(), last)
+    };
+    let (before, _) = moved("alone");
+    let (after, used) = moved("adaptive");
+    assert_eq!(after, before + 2);
+    // One after the other is filled.
+    assert!(used.iter().any(|used| *used > Bytes::ZERO), "{used:?}");
+
+    let mut later = plan.clone();
+    later.faults[0].phase = FaultPhase::Measure;
+    let found = problems(&later, &ASSUMED);
+    assert!(found.iter().any(|problem| problem.contains("that join in `settle`")), "{found:?}");
 }

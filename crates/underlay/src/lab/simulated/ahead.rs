@@ -12,7 +12,7 @@ use std::time::Duration;
 use underlay_core::RootSeed;
 use underlay_engine::{EngineRun, Scenario};
 use underlay_simulation::databases::{DesignTarget, Rung, Stage, scale, scenario, simulate_rung};
-use underlay_study::{DesignPlan, Plan};
+use underlay_study::Plan;
 
 use super::bed::Bed;
 use super::{How, seed_of};
@@ -91,9 +91,9 @@ impl Ahead {
                     let taken = run.lock().expect("nobody panics with it").take();
                     let (run, send) = taken.expect("each run is taken once");
                     let point = plan.plans()[plan.point_of(run.design)];
-                    let (design, seed) = (&point.designs[run.design], seed_of(plan, run.repeat));
+                    let seed = seed_of(plan, run.repeat);
                     if let Err(Left::Refused(why)) =
-                        simulate(point, design, (how, bed), seed, &send)
+                        simulate(point, run.design, (how, bed), seed, &send)
                     {
                         // Nobody hears it who has gone.
                         send.send(Step::Refused(why)).ok();
@@ -120,11 +120,12 @@ enum Left {
 
 fn simulate(
     plan: &Plan,
-    design: &DesignPlan,
+    position: usize,
     (how, bed): (&How, &Bed),
     seed: RootSeed,
     send: &SyncSender<Step>,
 ) -> Result<(), Left> {
+    let design = &plan.designs[position];
     let hand_over = |step| send.send(step).map_err(|_| Left::Alone);
     // A run's rungs follow each other on the same database.
     let mut before = 0_u64;
@@ -136,7 +137,8 @@ fn simulate(
         }
         scale(&mut scenario, bed.factor());
         hand_over(Step::Begun(Box::new(scenario.clone())))?;
-        let target = DesignTarget::with_stack(design, bed.stack(design), seed.child("storage", 0))
+        let storage = seed.child("storage", 0);
+        let target = DesignTarget::in_study(plan, position, bed.stack(design), storage)
             .map_err(|error| Left::Refused(chain(&error)))?;
         let mut is_alone = false;
         let mut each = |stage, second: &EngineRun| {

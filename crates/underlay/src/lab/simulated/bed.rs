@@ -10,6 +10,7 @@ use underlay_simulation::databases::{FitPoint, ProcessorFit, stack_of};
 use underlay_study::{DesignPlan, Plan};
 
 use super::{How, seed_of};
+use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
 /// What is known of the test bed of a study.
@@ -23,7 +24,7 @@ impl Bed {
     /// Fits what is known of the designs of a plan. Demands that were measured stay as they are.
     ///
     /// # Errors
-    /// A test bed that cannot be built.
+    /// A test bed that cannot be built, a request to stop.
     pub(super) fn of(plan: &Plan, how: &How) -> Result<Bed, Stop> {
         let mut stacks = BTreeMap::new();
         for design in plan.plans().iter().flat_map(|point| &point.designs) {
@@ -38,8 +39,12 @@ impl Bed {
         let point = FitPoint::of(plan).filter(|_| how.assumed.demands.is_none());
         if let Some(point) = point {
             let stack = bed.stack(&plan.designs[point.design]);
-            let fit = point.fit(plan, &how.assumed, stack, seed_of(plan, 0));
+            let goes_on = || !interrupt::requested();
+            let fit = point.fit(plan, &how.assumed, stack, seed_of(plan, 0), &goes_on);
             bed.processors = fit.map_err(|error| Stop::bad_input(chain(&error)))?;
+            if !goes_on() {
+                return Err(Stop::interrupted("stopped before the first run".to_string()));
+            }
         }
         Ok(bed)
     }
