@@ -34,7 +34,7 @@ mod validity;
 mod verdict;
 mod window;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use axis::{Axis, AxisPoint};
@@ -165,7 +165,7 @@ pub struct Study {
 }
 
 /// The workload, and what its headline counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Workload {
     /// The word of the file format: `tpcc`.
@@ -187,7 +187,7 @@ pub struct Workload {
 }
 
 /// The kind of evidence a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Evidence"))]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {

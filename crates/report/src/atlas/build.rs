@@ -12,17 +12,32 @@ const CLOSE: f64 = 0.25;
 /// What the workload counts.
 const HEADLINE: &str = "headline";
 
-/// What a simulation says about a design at one published number of users (threads per volume).
+/// What a simulation at the size of the publication says about a design at one published number of users (threads per
+/// volume).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedPoint {
     /// Name of the design.
     pub design: String,
-    /// Users, at the size of the publication.
+    /// The published metric.
+    pub metric: String,
+    /// Users.
     pub users: u32,
-    /// What the workload counts, per second.
-    pub headline: f64,
-    /// Mean response time, nanoseconds.
-    pub mean_ns: Option<f64>,
+    /// The value, in the unit of the metric.
+    pub value: f64,
+}
+
+/// What the record of a simulation says where something is published.
+pub fn simulated_points(simulation: &Analysis) -> Vec<SimulatedPoint> {
+    let mut points = Vec::new();
+    for series in simulation.published.iter().filter(|series| series.database.is_empty()) {
+        let Some(design) = simulation.designs.get(series.design) else { continue };
+        for (users, value) in series.users.iter().zip(&series.ours) {
+            let Some(value) = *value else { continue };
+            let (design, metric) = (design.name.clone(), series.metric.clone());
+            points.push(SimulatedPoint { design, metric, users: *users, value });
+        }
+    }
+    points
 }
 
 /// The entry of a study that has no run.
@@ -211,12 +226,10 @@ impl Series<'_> {
         }
         let (design, users) =
             (&self.analysis.designs.get(series.design)?.name, series.users.get(at)?);
-        let point = self.simulated.iter().find(|it| it.design == *design && it.users == *users)?;
-        match series.metric.as_str() {
-            HEADLINE => Some(point.headline),
-            "mean" => point.mean_ns,
-            _ => None,
-        }
+        let is_it = |it: &&SimulatedPoint| {
+            it.design == *design && it.metric == series.metric && it.users == *users
+        };
+        self.simulated.iter().find(is_it).map(|point| point.value)
     }
 
     fn title(&self, design: usize) -> &str {

@@ -8,18 +8,18 @@
 mod build;
 mod text;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::{EvidenceKind, Workload};
 
-pub use build::{SimulatedPoint, entry, missing};
+pub use build::{SimulatedPoint, entry, missing, simulated_points};
 pub use text::atlas_summary;
 
 /// Version of the JSON form: raised when a field changes its meaning or disappears.
 pub const ATLAS_FORMAT: u32 = 1;
 
 /// Experiments beside their publications.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Atlas {
     /// [`ATLAS_FORMAT`].
@@ -33,7 +33,7 @@ pub struct Atlas {
 }
 
 /// One experiment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AtlasExperiment {
     /// Name of the study, as it is given to commands: `kingston/k2`.
@@ -69,7 +69,7 @@ pub struct AtlasExperiment {
 }
 
 /// A ratio of two published numbers, with ours. It is written so that the published one is 1 or more.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AtlasRatio {
     /// Whether it is the experiment's main result: what the workload counts, at the highest number of users.
@@ -97,7 +97,7 @@ pub struct AtlasRatio {
 }
 
 /// How well a ratio of ours agrees with a published one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(rename = "AtlasAgreement"))]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
@@ -130,7 +130,7 @@ impl Agreement {
 }
 
 /// One published metric of an experiment, with ours.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AtlasFigure {
     /// What was measured, for readers.
@@ -146,7 +146,7 @@ pub struct AtlasFigure {
 }
 
 /// One line of a figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AtlasLine {
     /// Position of its design among those of the figure.
@@ -162,7 +162,7 @@ pub struct AtlasLine {
 }
 
 /// Whose numbers a line has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum LineOrigin {
@@ -175,6 +175,16 @@ pub enum LineOrigin {
 }
 
 impl Atlas {
+    /// Puts an experiment in the place of an earlier one of the same study, or after the others.
+    pub fn put(&mut self, experiment: AtlasExperiment) {
+        let mut all = std::mem::take(&mut self.experiments);
+        match all.iter_mut().find(|known| known.name == experiment.name) {
+            Some(known) => *known = experiment,
+            None => all.push(experiment),
+        }
+        *self = Atlas::new(all);
+    }
+
     /// The atlas of these experiments.
     pub fn new(experiments: Vec<AtlasExperiment>) -> Atlas {
         let headlines = || {
@@ -203,7 +213,19 @@ fn median(errors: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use super::{Atlas, median, missing};
+
+    #[test]
+    fn an_experiment_takes_the_place_of_an_earlier_one() {
+        let one = |name: &str, problem: &str| missing(name, "", "", problem.to_string());
+        let mut atlas = Atlas::new(vec![one("a", "first"), one("b", "first")]);
+        atlas.put(one("a", "second"));
+        atlas.put(one("c", "second"));
+        let expected = [one("a", "second"), one("b", "first"), one("c", "second")];
+        assert_eq!(atlas.experiments, expected);
+        let json = serde_json::to_string(&atlas).expect("JSON");
+        assert_eq!(serde_json::from_str::<Atlas>(&json).expect("read"), atlas);
+    }
 
     #[test]
     fn a_median_has_no_sign() {

@@ -7,6 +7,7 @@ use crate::stop::{Stop, chain};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use underlay_record::{ReadError, Record};
+use underlay_report::atlas::ATLAS_FORMAT;
 use underlay_report::{Analysis, Atlas, Colour, analyse, atlas_html, html, terminal_summary};
 
 /// Opens a record.
@@ -45,6 +46,22 @@ pub fn print(analysis: &Analysis, form: Form) -> Result<(), Stop> {
 pub fn write_report(analysis: &Analysis, path: &Path) -> Result<(), Stop> {
     let page = html(analysis).map_err(|error| Stop::internal(&error))?;
     whole_file::write(path, |file| file.write_all(page.as_bytes()))
+}
+
+/// Reads an atlas that was printed as JSON.
+pub fn read_atlas(path: &Path) -> Result<Atlas, Stop> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Stop::bad_input(format!("could not read {shown}: {error}")))?;
+    let refused = |why: String| {
+        Stop::bad_input(format!("`{shown}` is no atlas of this version: {why}"))
+            .with_hint("write one with `underlay reproduce --json`")
+    };
+    let atlas: Atlas = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    match atlas.format {
+        ATLAS_FORMAT => Ok(atlas),
+        other => Err(refused(format!("its format is {other} instead of {ATLAS_FORMAT}"))),
+    }
 }
 
 /// Writes an atlas as one HTML file.

@@ -1,8 +1,8 @@
 //! `underlay reproduce`: runs studies of published experiments, and puts their printed numbers beside ours on one page.
 //!
 //! A study whose finished record is there is not run again, and an interrupted one is resumed: the same command goes on
-//! where it was. With `--simulate` studies of databases run in virtual time, each anew. The page is written after each
-//! study.
+//! where it was. With `--simulate` studies of databases run in virtual time, each anew; a later page without it has both.
+//! The page is written after each study.
 
 use crate::cli::answer;
 use crate::cli::simulate::points;
@@ -11,7 +11,7 @@ use crate::cli::studies;
 use crate::cli::terminal;
 use crate::exit_code;
 use crate::lab::progress::{Bar, Progress};
-use crate::lab::records::{Fresh, finished, place};
+use crate::lab::records::{self, Fresh, finished, place};
 use crate::lab::{self, Executed, execute, with_host_view};
 use crate::stop::{Stop, chain};
 use clap::Args;
@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use underlay_core::Nanos;
 use underlay_host::StateDir;
-use underlay_report::atlas::{AtlasExperiment, SimulatedPoint, entry, missing};
+use underlay_report::atlas::{AtlasExperiment, SimulatedPoint, entry, missing, simulated_points};
 use underlay_report::{Atlas, atlas_summary};
 use underlay_study::{
     Colour, HostView, Plan, PlanOptions, Problems, Repeats, Source, StudySize, builtin_studies,
@@ -30,7 +30,7 @@ use underlay_study::{
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Studies: built in, such as `kingston/k2`, or files.
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    #[arg(required_unless_present_any = ["all", "with"], conflicts_with = "all")]
     studies: Vec<String>,
     /// Every built-in study of a published experiment. What this host cannot run is listed with the reason.
     #[arg(long)]
@@ -50,6 +50,10 @@ pub struct Arguments {
     /// The page to write.
     #[arg(long, value_name = "FILE", default_value = PAGE)]
     page: PathBuf,
+    /// An earlier atlas, as `--json` prints it: what is not among these studies stands on the page as well. Without
+    /// studies, the page is made of it alone.
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
     /// Run again what has a finished record.
     #[arg(long)]
     fresh: bool,
@@ -77,20 +81,27 @@ struct Wanted {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let mut atlas = match &arguments.with {
+        Some(path) => answer::read_atlas(path)?,
+        None => Atlas::new(Vec::new()),
+    };
     let wanted = wanted(arguments)?;
     if let Some(folder) = arguments.page.parent() {
         fs::create_dir_all(folder).map_err(|error| {
             Stop::bad_input(format!("could not create {}: {error}", folder.display()))
         })?;
     }
-    announce(&wanted, arguments);
-    let mut entries: Vec<AtlasExperiment> = Vec::new();
+    if wanted.is_empty() {
+        answer::write_atlas(&atlas, &arguments.page)?;
+    } else {
+        announce(&wanted, arguments);
+    }
     let mut failed: Option<Stop> = None;
     for one in &wanted {
         let (entry, outcome) = experiment(one, arguments);
-        entries.push(entry);
+        atlas.put(entry);
         // Last night's page is of use even if this night ends early.
-        answer::write_atlas(&Atlas::new(entries.clone()), &arguments.page)?;
+        answer::write_atlas(&atlas, &arguments.page)?;
         match outcome {
             Err(stop) if stop.code() == exit_code::INTERRUPTED => return Err(stop),
             Err(stop) => {
@@ -100,7 +111,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             Ok(()) => {}
         }
     }
-    let atlas = Atlas::new(entries);
     if arguments.json {
         let json = serde_json::to_string_pretty(&atlas).map_err(|error| Stop::internal(&error))?;
         outln!("{json}");
@@ -222,7 +232,7 @@ fn experiment(one: &Wanted, arguments: &Arguments) -> (AtlasExperiment, Result<(
     };
     let problem = outcome.as_ref().err().map(ToString::to_string);
     let shown = file_name(&record);
-    let entry = entry((&one.name, &shown), &analysis, &simulated(&one.source), problem);
+    let entry = entry((&one.name, &shown), &analysis, &simulated(&plan.name, &one.source), problem);
     // The report is one link away from the page.
     let report = answer::write_report(&analysis, &record.with_extension("html"));
     (entry, outcome.and(report))
@@ -242,13 +252,15 @@ fn run_study(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Result<Execute
     lab::simulated::execute(plan, &how, &place()?, &mut progress)
 }
 
-/// What virtual time says of a block load, at the size of the study. That it cannot be simulated is no failure.
-fn simulated(source: &Source) -> Vec<SimulatedPoint> {
+/// What virtual time says at the size of the study: of a block load now, of databases in a record of `--simulate`. That
+/// there is nothing is no failure.
+fn simulated(name: &str, source: &Source) -> Vec<SimulatedPoint> {
     let Ok((_, plan)) = check(source, &PlanOptions::default(), &HostView::unlimited()) else {
         return Vec::new();
     };
     if plan.workload.kind.block().is_none() {
-        return Vec::new();
+        let simulation = records::simulated(name, source).and_then(|path| answer::read(&path).ok());
+        return simulation.map_or_else(Vec::new, |analysis| simulated_points(&analysis));
     }
     points(&plan).unwrap_or_else(|stop| {
         errln!("{} is not simulated: {stop}", source.name);

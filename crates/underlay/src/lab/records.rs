@@ -114,6 +114,26 @@ pub fn finished(name: &str, source: &Source, options: &PlanOptions) -> Option<Pa
     records_of(name).into_iter().rev().find(is_finished)
 }
 
+/// The newest finished simulation of a study as it is written, however often repeated.
+pub fn simulated(name: &str, source: &Source) -> Option<PathBuf> {
+    let is_wanted = |path: &PathBuf| {
+        let recorded = Record::open_read_only(path).ok().filter(is_simulated)?;
+        let (study, options) = recorded_study(&recorded.manifest().plan).ok()?;
+        let as_written = PlanOptions {
+            repeats: options.repeats,
+            out: options.out.clone(),
+            ..PlanOptions::default()
+        };
+        let is_finished = recorded.execution().ok()?.status == ExecutionStatus::Finished;
+        Some(is_finished && study.text == source.text && options == as_written)
+    };
+    records_of(name).into_iter().rev().find(|path| is_wanted(path) == Some(true))
+}
+
+fn is_simulated(record: &Record) -> bool {
+    record.manifest().evidence == Evidence::Simulated
+}
+
 fn is_unfinished(path: &Path, source: &Source, options: &PlanOptions) -> bool {
     let Some((record, status)) = same_execution(path, source, options) else { return false };
     let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(record.manifest().started_wall_ns);
@@ -129,7 +149,7 @@ fn same_execution(
 ) -> Option<(Record, ExecutionStatus)> {
     let record = Record::open_read_only(path).ok()?;
     // A simulation of the same study has none of its evidence.
-    if record.manifest().evidence == Evidence::Simulated {
+    if is_simulated(&record) {
         return None;
     }
     let status = record.execution().ok()?.status;

@@ -162,6 +162,13 @@ fn published_ratios_stand_beside_ours_and_nothing_runs_twice() {
     assert!(bench.path().join("again.html").is_file());
     let table = bench.run(&["reproduce", "blocks.toml", "--repeats", "1"]).expect(0);
     assert!(table.contains("published") && table.contains("6.0x"), "{table}");
+
+    // What was simulated at the size of the study is the other column.
+    bench.run(&["reproduce", "small.toml", "--simulate", "--no-progress"]).expect(0);
+    let (both, told) = reproduce(&bench, &[]);
+    assert!(told.contains("2 studies, 2 of them finished"), "{told}");
+    let ratio = &both["experiments"][1]["ratios"][0];
+    assert!(number(ratio, "ours") > 0.0 && number(ratio, "simulated") > 0.0, "{ratio:#}");
 }
 
 #[test]
@@ -186,6 +193,24 @@ fn databases_are_reproduced_in_virtual_time_and_block_loads_are_not() {
     let lines = small["figures"][0]["lines"].as_array().expect("lines");
     let origins: Vec<&Value> = lines.iter().map(|line| &line["origin"]).collect();
     assert_eq!(origins, ["published", "simulated", "published", "simulated"]);
+
+    // An earlier atlas fills the page with what is not run now, and is refused before anything runs.
+    bench.write("earlier.json", &atlas.to_string());
+    bench.write("other.toml", &format!("{SMALL_STUDY}{DATABASE}"));
+    let command = ["reproduce", "other.toml", "--simulate", "--no-progress", "--json"];
+    let ended = bench.run(&[&command[..], &["--with", "earlier.json"]].concat());
+    let both: Value = serde_json::from_str(&ended.expect(0)).expect("JSON on standard output");
+    let names: Vec<&Value> = (0..2).map(|at| &both["experiments"][at]["name"]).collect();
+    assert_eq!(names, ["small.toml", "other.toml"]);
+    assert_eq!(both["experiments"][0]["ratios"][0]["text"], ratio["text"]);
+    let alone = ["reproduce", "--with", "earlier.json", "--page", "alone.html"];
+    let table = bench.run(&alone).expect(0);
+    assert!(table.contains("small.toml"), "{table}");
+    assert!(bench.path().join("alone.html").is_file());
+    bench.write("earlier.json", &atlas.to_string().replace("\"format\":1", "\"format\":99"));
+    let refused = bench.run(&[&command[..], &["--with", "earlier.json"]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("its format is 99"), "{}", refused.stderr);
 
     let refused = bench.run(&["reproduce", "blocks.toml", "--simulate", "--no-progress"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);

@@ -105,12 +105,12 @@ pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
         for threads in &load.threads {
             let (_, outcome) = on_design(&how, design, load, *threads)?;
             let Outcome::Once(result) = outcome else { continue };
-            simulated.push(SimulatedPoint {
-                design: design.name.clone(),
-                users: *threads,
-                headline: result.iops(),
-                mean_ns: result.mean_response_ns(),
-            });
+            let values = [("headline", Some(result.iops())), ("mean", result.mean_response_ns())];
+            for (metric, value) in values {
+                let Some(value) = value else { continue };
+                let (design, metric) = (design.name.clone(), metric.to_string());
+                simulated.push(SimulatedPoint { design, metric, users: *threads, value });
+            }
         }
     }
     Ok(simulated)
