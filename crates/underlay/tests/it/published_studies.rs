@@ -275,6 +275,12 @@ fn vmware_v3() {
     // What is asked is no confound.
     let confounds = list(&analysis, "confounds");
     assert!(confounds.iter().all(|it| it["asked"] == true), "{confounds:#?}");
+    // At one thread per core a machine has more processors than its host.
+    let refused = list(&analysis, "findings").iter().filter(|finding| {
+        let text = finding["text"].as_str().unwrap_or_default();
+        finding["code"] == "limit-not-enforced" && text.contains("Invalid argument")
+    });
+    assert_eq!(refused.count(), 0, "a limit that the kernel refuses");
 }
 
 #[test]

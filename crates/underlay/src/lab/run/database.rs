@@ -163,15 +163,20 @@ impl<'a> ActiveRun<'a> {
         part: &DatabasePart,
         hosts: &[(&str, Cgroup)],
     ) -> Result<(Option<Cgroup>, Vec<Unenforced>), Abort> {
-        let limits = self.limits(part.engine.memory_limit, part.engine.cpus);
+        let mut limits = self.limits(part.engine.memory_limit, part.engine.cpus);
         let run = format!("underlay-{}-{}", std::process::id(), self.log.run.0);
         let name = match self.bench.plan.has_named_databases() {
             true => format!("{run}-{}", number + 1),
             false => run,
         };
-        let host = hosts.iter().find(|(host, _)| part.host.as_deref() == Some(*host));
+        let mut known = hosts.iter();
+        let host = known.find(|(host, _)| part.host.as_deref() == Some(*host)).map(|(_, it)| it);
+        // Control groups of version 1 refuse a part that may use more than the whole.
+        if let Some(most) = host.and_then(Cgroup::cpus) {
+            limits.cpus = limits.cpus.map(|cpus| cpus.min(most));
+        }
         match host {
-            Some((_, host)) => host.create_within(&name, &limits),
+            Some(host) => host.create_within(&name, &limits),
             None => Cgroup::create(self.teardown, &name, &limits),
         }
         .during("create a control group")
