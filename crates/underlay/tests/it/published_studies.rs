@@ -331,7 +331,14 @@ fn demartek_d3() {
 
 #[test]
 fn demartek_d3_warehouse() {
-    let own = [("workload.warehouse.scale", "0.64"), ("workload.warehouse.streams", "2")];
+    let own = [
+        ("workload.warehouse.scale", "0.64"),
+        ("workload.warehouse.streams", "2"),
+        // 131 MiB, and room for what the server keeps whatever its size.
+        ("engine.memory-limit", "\"8388MiB\""),
+        ("volumes.data.capacity", "\"320GiB\""),
+        ("volumes.backup.capacity", "\"160GiB\""),
+    ];
     run("demartek/d3-warehouse", &[OF_ALL, &own], "");
 }
 
