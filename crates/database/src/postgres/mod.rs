@@ -37,9 +37,12 @@ pub use server::{Server, ServerSpec};
 pub use settings::check_settings;
 pub use template::Template;
 
-/// Settings of the connections that check. Little memory, because the server may be limited to some hundred
-/// MiB in all and must not be killed for being checked: what does not fit is sorted and hashed on disk. One
-/// process per connection; no compilation of queries that run once; and no limit that a role may have for its work.
-pub(crate) const CHECK_SETTINGS: &str = "SET work_mem = '12MB'; SET temp_buffers = '8MB'; SET jit = off; \
+/// Settings of the connections that check. Little memory, an eighth of the server's cache (4 to 64 MiB) for each
+/// sort or hash: the server may be limited to some hundred MiB in all and must not be killed for being checked, and
+/// what does not fit goes to disk. One process per connection; no compilation of queries that run once; and no limit
+/// that a role may have for its work.
+pub(crate) const CHECK_SETTINGS: &str = "SET temp_buffers = '8MB'; SET jit = off; \
     SET max_parallel_workers_per_gather = 0; SET statement_timeout = 0; SET lock_timeout = 0; \
-    SET idle_in_transaction_session_timeout = 0";
+    SET idle_in_transaction_session_timeout = 0; \
+    SELECT set_config('work_mem', greatest(4096, least(65536, setting::bigint))::text, false) \
+      FROM pg_settings WHERE name = 'shared_buffers'";

@@ -61,8 +61,6 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
         let mut connection = Connection::open(target, true).await?;
         if target.engine == Engine::Postgresql {
             connection.execute("preparing the checks", CHECK_SETTINGS).await?;
-            // Its queries join up to eight tables, each in memory of this size.
-            connection.execute("preparing the checks", "SET work_mem = '4MB'").await?;
         }
         let mut checked = Vec::new();
         for table in Table::ALL {

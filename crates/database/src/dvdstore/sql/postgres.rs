@@ -38,9 +38,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     settings: &["SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"],
     check_begin: &[
         CHECK_SETTINGS,
-        // An eighth of the server's cache, 4 to 64 MiB: some conditions hash the lines of all orders several times.
-        "SELECT set_config('work_mem', greatest(4096, least(65536, setting::bigint))::text, false) \
-         FROM pg_settings WHERE name = 'shared_buffers'",
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = dvdstore",
     ],
     next_key: Some("SELECT setval(pg_get_serial_sequence('dvdstore.{table}', '{key}'), {last})"),
