@@ -222,9 +222,11 @@ fn nothing_stays_of_an_initdb_that_is_killed_with_all_its_servers() {
     clean_up(&dir, &shared, "initdb and its servers");
 }
 
-/// A server that initdb started and that has shared memory, stopped; and that memory.
+/// A server that initdb started and that has shared memory, stopped; and that memory. It is seen twice: at first it may
+/// not say yet whose it is.
 fn stopped_server_of_initdb(dir: &Path) -> (u32, BTreeSet<Shared>) {
     let begin = Instant::now();
+    let mut seen_of = None;
     loop {
         assert!(begin.elapsed() < Duration::from_secs(60), "initdb started no server");
         // Not the shell between.
@@ -237,7 +239,10 @@ fn stopped_server_of_initdb(dir: &Path) -> (u32, BTreeSet<Shared>) {
         send(pid, Signal::STOP);
         let shared = shared(dir);
         if !shared.is_empty() && processes(dir).iter().any(|(other, _)| *other == pid) {
-            return (pid, shared);
+            if seen_of == Some(pid) {
+                return (pid, shared);
+            }
+            seen_of = Some(pid);
         }
         send(pid, Signal::CONT);
     }
