@@ -1,4 +1,4 @@
-//! A database under test in a run: its control group, its restored data, its server, its checks. All that it creates is on the
+//! A database under test in a run: its control group, its restored data, its server. All that it creates is on the
 //! run's teardown stack before it exists.
 
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use underlay_database::managed::{Install, Listen, RestoreOptions, Server, Server
 use underlay_database::{Engine, Target};
 use underlay_datastore::MountedVolume;
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
+use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
-use underlay_record::{CheckMoment, Severity};
 use underlay_study::{
     ClientPlace, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DilatedSetting, EnginePlan,
     HostCompute, dilated_settings,
@@ -22,9 +22,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::faults::Serving;
 use crate::lab::run_log::RunLog;
-use crate::lab::template::access;
-use crate::lab::verification::{Verified, crash_behind, keep, made};
-use crate::lab::workload::{AnySubject, Session};
+use crate::lab::workload::AnySubject;
 
 /// What all runs of an execution share of a database.
 pub struct DatabaseBench<'a> {
@@ -328,64 +326,6 @@ impl<'a> ActiveRun<'a> {
             data: database.bench.template.manifest().bytes,
             took: started.duration.into(),
         })
-    }
-
-    /// Checks every database before the load, and begins its session.
-    pub(super) fn check_before(
-        &self,
-        databases: &mut [UnderTest<'a>],
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<Box<dyn Session + 'a>>, Abort> {
-        let mut sessions = Vec::new();
-        for database in databases {
-            let mut session = database.bench.subject.session();
-            let target = database.target();
-            let access = access(self.bench.runtime, &target);
-            let checks = session.check(access, CheckMoment::Before);
-            let crash = crash_behind(&checks, &mut database.server)?;
-            let checks = made(checks, crash.as_deref())?;
-            keep(&checks, (database.log, CheckMoment::Before), observer)?;
-            if let Verified::Broken(check) = Verified::of(&checks, crash.as_deref())? {
-                let of = database.described();
-                return Err(Abort::Failed(format!(
-                    "the restored database{of} is not consistent: {check}"
-                )));
-            }
-            session.look_before(access, self.bench.plan.procedure.users_at_once())?;
-            sessions.push(session);
-        }
-        Ok(sessions)
-    }
-
-    /// Checks every database after the load. `by_faults` = what faults did to the data may also keep a server from being asked.
-    pub(super) fn check_after(
-        &self,
-        databases: &mut [UnderTest<'_>],
-        sessions: &[Box<dyn Session + '_>],
-        by_faults: bool,
-        observer: &mut dyn Observer,
-    ) -> Result<Verified, Abort> {
-        let mut all = Verified::Clean;
-        for (database, session) in databases.iter_mut().zip(sessions) {
-            // A server that was started again may be elsewhere.
-            let target = database.target();
-            let checks = session.check(access(self.bench.runtime, &target), CheckMoment::After);
-            let crash = match by_faults {
-                true => None,
-                false => crash_behind(&checks, &mut database.server)?,
-            };
-            let checks = made(checks, crash.as_deref())?;
-            keep(&checks, (database.log, CheckMoment::After), observer)?;
-            // Every database is checked, and the first that is wrong is named.
-            let verified = Verified::of(&checks, crash.as_deref())?;
-            if let (true, Verified::Broken(check)) = (all == Verified::Clean, verified) {
-                all = Verified::Broken(match database.log.database {
-                    "" => check,
-                    name => format!("{name}: {check}"),
-                });
-            }
-        }
-        Ok(all)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Restore, start, check, warm up, climb, stop, check. Whatever is acquired is on a teardown stack of
 //! this run's own, which is unwound at the end however the run ends.
 
+mod checks;
 mod cpu_limits;
 pub mod database;
 mod load;
@@ -273,7 +274,8 @@ impl ActiveRun<'_> {
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
                 let by_faults = faults.have_happened();
-                let verified = self.check_after(&mut databases, &sessions, by_faults, observer)?;
+                let verified =
+                    self.check_after(&mut databases, &mut sessions, by_faults, observer)?;
                 self.verified = Some(verified);
                 Ok(())
             })?;

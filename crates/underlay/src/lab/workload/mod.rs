@@ -81,11 +81,11 @@ pub trait Loadable: Sync {
 /// A workload with its size, as it is driven and checked.
 pub trait Subject: Loadable {
     /// What loads the server: users that are driven, or a job.
-    type Load: RunningLoad<Accounting = Self::Accounting>;
+    type Load: RunningLoad<Accounting = Self::Accounting> + Send;
     /// What it keeps of a run.
-    type Accounting;
+    type Accounting: Send;
     /// What is known before a run and compared with after it.
-    type Before;
+    type Before: Send;
 
     /// What is known before a run of at most `users`.
     fn before(&self, access: Access<'_>, users: u32) -> Result<Self::Before, Stop>;

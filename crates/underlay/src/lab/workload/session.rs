@@ -26,7 +26,7 @@ pub trait AnySubject: Loadable {
 }
 
 /// A workload in one run: what was known before, its load, and what that kept.
-pub trait Session {
+pub trait Session: Send {
     /// Makes all checks, after the load also against what it was told.
     fn check(&self, access: Access<'_>, moment: CheckMoment) -> Result<Vec<Checked>, Stop>;
     /// Remembers what is known before a run of at most `users`.
