@@ -103,7 +103,16 @@ impl Job {
         // memory, or each page leaves before it is read again. At first nothing is there.
         let has_room = 2 * self.bytes <= self.engine.page_cache().0;
         let is_cached = has_room && (kind != BACKUP || self.cycle > 1);
-        self.transfer = Some(Transfer::new(self.bytes, form, cpu, is_cached));
+        let transfer = Transfer::new(self.bytes, form, cpu, is_cached);
+        self.transfer = Some(match kind {
+            BACKUP => transfer.limited(self.spec.bytes_per_second),
+            _ => transfer,
+        });
+    }
+
+    /// When the operation in hand began.
+    pub(crate) fn began(&self) -> Nanos {
+        self.began
     }
 
     /// The operation in hand is durable.

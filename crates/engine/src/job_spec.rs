@@ -5,7 +5,7 @@
 
 use crate::spec::{EngineSpec, VolumeUse};
 use underlay_core::{Bytes, Nanos};
-use underlay_workload::batch::Mode;
+use underlay_workload::batch::{Loop, Mode};
 use underlay_workload::tpcc::Tpcc;
 
 /// Backups of TPC-C's data, which nobody changes, each perhaps with its restore beside the
@@ -20,6 +20,8 @@ pub struct BackupSpec {
     pub pause: Nanos,
     /// Whether each backup is restored.
     pub restores: bool,
+    /// The most that a backup copies per second, where that is limited.
+    pub bytes_per_second: Option<u64>,
     /// Where backups go.
     pub volume: VolumeUse,
 }
@@ -31,6 +33,8 @@ pub struct BatchSpec {
     pub rows: u32,
     /// Their transactions.
     pub mode: Mode,
+    /// Who goes from row to row.
+    pub place: Loop,
 }
 
 /// How the programs of an engine move files.

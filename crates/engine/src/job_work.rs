@@ -6,7 +6,7 @@ use crate::database::Database;
 use crate::job::Next;
 use crate::spec::{VolumeUse, WorkloadSpec};
 use crate::timers::Timer;
-use crate::transfer::{Transfer, TransferWork};
+use crate::transfer::TransferWork;
 use underlay_model::Request;
 use underlay_model::target::Target;
 
@@ -15,6 +15,14 @@ impl Database {
     pub(crate) fn begin_job_cycle<T: Target>(&mut self, core: &mut Core<T>) {
         if let Some(job) = &mut self.job {
             job.begin_cycle(core.now);
+        }
+        self.pump_job(core);
+    }
+
+    /// The job may copy more.
+    pub(crate) fn go_on_with_job<T: Target>(&mut self, core: &mut Core<T>) {
+        if let Some(transfer) = self.job.as_mut().and_then(|job| job.transfer.as_mut()) {
+            transfer.waited();
         }
         self.pump_job(core);
     }
@@ -68,7 +76,9 @@ impl Database {
         let database = self.number;
         loop {
             let Some(job) = &mut self.job else { return };
-            let Some(work) = job.transfer.as_mut().and_then(Transfer::next) else {
+            let elapsed = core.now.saturating_sub(job.began());
+            let Some(work) = job.transfer.as_mut().and_then(|transfer| transfer.next(elapsed))
+            else {
                 break;
             };
             let (from, to) = job.volumes();
@@ -76,6 +86,10 @@ impl Database {
                 TransferWork::Process { number, length, work } => {
                     let task = Task::Job { database, process: number, length };
                     core.cpus[self.spec.host].submit(core.now, work, task);
+                    continue;
+                }
+                TransferWork::Wait { length } => {
+                    core.timers.set(core.now + length, Timer::JobRate { database });
                     continue;
                 }
                 TransferWork::Read { offset, length } => {

@@ -208,6 +208,7 @@ impl<T: Target> Simulation<T> {
             Timer::Flusher { database } => self.databases[of(database)].flusher_round(core),
             Timer::LogWriter { database } => self.databases[of(database)].log_writer_round(core),
             Timer::Job { database } => self.databases[of(database)].begin_job_cycle(core),
+            Timer::JobRate { database } => self.databases[of(database)].go_on_with_job(core),
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum Timer {
     LogWriter { database: u16 },
     /// A job begins, or its pause ends.
     Job { database: u16 },
+    /// A job may copy more.
+    JobRate { database: u16 },
 }
 
 /// The heap.

@@ -26,6 +26,8 @@ pub(crate) enum TransferWork {
     Write { offset: u64, length: u32 },
     /// Flush what was written.
     Flush,
+    /// Nothing for so long: more may not be copied yet.
+    Wait { length: Nanos },
 }
 
 /// A transfer.
@@ -40,6 +42,9 @@ pub(crate) struct Transfer {
     /// By process.
     processed: [u64; 2],
     is_busy: [bool; 2],
+    /// What the first process may copy.
+    bytes_per_second: Option<u64>,
+    is_waiting: bool,
     begun: u64,
     written: u64,
     writes: u32,
@@ -64,6 +69,8 @@ impl Transfer {
             read: there,
             processed: [0; 2],
             is_busy: [false; 2],
+            bytes_per_second: None,
+            is_waiting: false,
             begun: 0,
             written: 0,
             writes: 0,
@@ -71,9 +78,30 @@ impl Transfer {
         }
     }
 
-    /// The next thing to do now; none until something is done.
-    pub(crate) fn next(&mut self) -> Option<TransferWork> {
-        self.next_read().or_else(|| self.next_process()).or_else(|| self.next_write())
+    /// The same, copying at most so much.
+    pub(crate) fn limited(self, bytes_per_second: Option<u64>) -> Transfer {
+        Transfer { bytes_per_second, ..self }
+    }
+
+    /// The next thing to do now, so long after the beginning; none until something is done.
+    pub(crate) fn next(&mut self, elapsed: Nanos) -> Option<TransferWork> {
+        self.next_read()
+            .or_else(|| self.next_wait(elapsed))
+            .or_else(|| self.next_process())
+            .or_else(|| self.next_write())
+    }
+
+    /// A program that is limited sleeps after a piece that came too early.
+    fn next_wait(&mut self, elapsed: Nanos) -> Option<TransferWork> {
+        let rate = self.bytes_per_second?;
+        let is_over = self.processed[0] == self.bytes;
+        if is_over || self.is_waiting || self.is_busy[0] {
+            return None;
+        }
+        let due = u128::from(self.processed[0]) * 1_000_000_000 / u128::from(rate);
+        let length = Nanos(due as u64).saturating_sub(elapsed);
+        self.is_waiting = length > Nanos::ZERO;
+        self.is_waiting.then_some(TransferWork::Wait { length })
     }
 
     fn next_read(&mut self) -> Option<TransferWork> {
@@ -93,6 +121,7 @@ impl Transfer {
             let room = [self.processed[1] + PIPE_BYTES, self.written + self.form.dirty_max.0];
             let can = |number: usize| {
                 !self.is_busy[number]
+                    && !(number == 0 && self.is_waiting)
                     && ready[number] > self.processed[number]
                     && room[number] > self.processed[number]
             };
@@ -124,6 +153,11 @@ impl Transfer {
             return Some(TransferWork::Flush);
         }
         None
+    }
+
+    /// A wait is over.
+    pub(crate) fn waited(&mut self) {
+        self.is_waiting = false;
     }
 
     /// A read is done.
@@ -173,7 +207,7 @@ mod tests {
         let (mut read, mut written, mut most, mut flushes) = (0, 0, 0, 0);
         let mut writing = Vec::new();
         loop {
-            match transfer.next() {
+            match transfer.next(Nanos::ZERO) {
                 Some(TransferWork::Read { offset, length }) => {
                     assert_eq!(offset, read, "one after the other");
                     read += u64::from(length);
@@ -190,6 +224,7 @@ mod tests {
                     most = most.max(writing.len());
                 }
                 Some(TransferWork::Flush) => flushes += 1,
+                Some(TransferWork::Wait { .. }) => panic!("nothing is limited"),
                 None if writing.is_empty() => break,
                 None => transfer.written(writing.remove(0)),
             }
@@ -216,17 +251,19 @@ mod tests {
     #[test]
     fn reads_are_ahead_of_the_reader_and_writers_wait_for_the_volume() {
         let mut transfer = Transfer::new(1 << 30, FORM, Nanos::from_micros(900), false);
-        let first = [transfer.next(), transfer.next(), transfer.next()];
+        let mut next = || transfer.next(Nanos::ZERO);
+        let first = [next(), next(), next()];
         let read = |offset| Some(TransferWork::Read { offset, length: 128 << 10 });
         assert_eq!(first, [read(0), read(128 << 10), None]);
         transfer.read(128 << 10);
-        assert!(matches!(transfer.next(), Some(TransferWork::Process { number: 0, .. })));
-        assert_eq!(transfer.next(), None, "the reader has not gone on");
+        let process = transfer.next(Nanos::ZERO);
+        assert!(matches!(process, Some(TransferWork::Process { number: 0, .. })));
+        assert_eq!(transfer.next(Nanos::ZERO), None, "the reader has not gone on");
         transfer.processed(0, 128 << 10);
-        assert_eq!(transfer.next(), read(256 << 10));
+        assert_eq!(transfer.next(Nanos::ZERO), read(256 << 10));
         // Nothing is ever on the volume: the programs get as far as memory allows.
         let mut limited = Transfer::new(1 << 30, FORM, Nanos::from_micros(900), true);
-        while let Some(work) = limited.next() {
+        while let Some(work) = limited.next(Nanos::ZERO) {
             if let TransferWork::Process { number, length, .. } = work {
                 limited.processed(number, length);
             }

@@ -48,6 +48,9 @@ pub(crate) const CURVE_PERCENT: RangeInclusive<u32> = 1..=1000;
 pub(crate) const VOLUMES_PER_KIND: RangeInclusive<u64> = 1..=256;
 /// Cycles of a backup and its restore in a run.
 pub(crate) const BACKUP_CYCLES: RangeInclusive<u64> = 1..=1000;
+/// What a backup may be limited to, bytes per second. pg_basebackup takes 32 KiB to 1 GiB; mariadb-backup counts reads
+/// of 1 MiB.
+pub(crate) const BACKUP_RATE: RangeInclusive<u64> = 1 << 20..=1 << 30;
 /// Databases of a study under test at once.
 pub(crate) const DATABASES: RangeInclusive<u64> = 1..=64;
 /// Percentage of random characters in texts.

@@ -17,6 +17,7 @@ use crate::plan::{
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
+use underlay_workload::batch::Loop;
 
 /// The plan as text of at most `width` columns (at least 60 are used), without colours.
 pub fn render_plan(plan: &Plan, width: usize) -> String {
@@ -194,8 +195,14 @@ fn workload(workload: &WorkloadPlan) -> String {
             format!("{profile}, {}, {homes}{pacing}", tpcc.mode.as_str())
         }
         WorkloadKind::Batch(batch) => format!(
-            "batch insertion of {} rows, {}, {} sessions",
-            batch.rows, batch.mode, batch.sessions
+            "batch insertion of {} rows, {}, {}{} sessions",
+            batch.rows,
+            batch.mode,
+            match batch.place {
+                Loop::Client => "",
+                Loop::Server => "in a loop inside the server, ",
+            },
+            batch.sessions
         ),
         WorkloadKind::Warehouse(warehouse) => format!(
             "data warehouse derived from TPC-H, scale factor {}, power run and {} streams",

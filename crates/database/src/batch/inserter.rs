@@ -1,4 +1,4 @@
-//! One connection that inserts: a prepared statement per row, or the engine's bulk path.
+//! One connection that inserts: a prepared statement per row, a loop inside the server, or the engine's bulk path.
 
 use bytes::BytesMut;
 use underlay_workload::batch::{Row, TEXT_COLUMNS};
@@ -68,6 +68,13 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
         let commit = if self.is_open { CommitState::NotSent } else { CommitState::InFlight };
         let done = self.connection.execute(&self.insert, &values).await;
         done.map(drop).map_err(|error| error.into_session_error(commit))
+    }
+
+    /// Has the server insert rows one after the other: each in a transaction of its own, unless one is open.
+    pub async fn insert_in_loop(&mut self, rows: &[Row]) -> Result<(), SessionError> {
+        let commit = if self.is_open { CommitState::NotSent } else { CommitState::InFlight };
+        let block = super::loop_over(C::ENGINE, rows, !self.is_open);
+        self.text(block.as_bytes(), commit).await
     }
 
     pub async fn commit(&mut self) -> Result<(), SessionError> {

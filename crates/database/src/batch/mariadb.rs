@@ -3,6 +3,8 @@
 //! The database is the one that the URL names, `batch` where it names none. It is made where it is not there, and
 //! must be empty otherwise.
 
+use std::fmt::Write as _;
+
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use underlay_workload::batch::{
@@ -34,6 +36,38 @@ pub(super) const SETTINGS: &[&str] = &[
 pub(super) fn columns() -> String {
     let texts = TEXT_COLUMNS.map(|(name, _)| format!("`{name}`")).join(", ");
     format!("rec_num, {texts}, checkord")
+}
+
+/// A block over rows that it reads from JSON. Nothing in a row is or contains a quote.
+pub(super) fn loop_over(rows: &[Row], commits: bool) -> String {
+    let mut json = String::new();
+    for row in rows {
+        let separator = if json.is_empty() { "" } else { "," };
+        let _ = write!(json, "{separator}[{}", row.rec_num);
+        row.texts.iter().for_each(|text| {
+            let _ = write!(json, ",\"{}\"", text.as_str());
+        });
+        json.push_str(",\"");
+        row.checkord.iter().for_each(|byte| {
+            let _ = write!(json, "{byte:02x}");
+        });
+        json.push_str("\"]");
+    }
+    let texts = TEXT_COLUMNS
+        .iter()
+        .enumerate()
+        .map(|(index, (name, width))| format!(", `{name}` char({width}) PATH '$[{}]'", index + 1));
+    let fields = texts.collect::<String>();
+    let values = TEXT_COLUMNS.map(|(name, _)| format!("r.`{name}`")).join(", ");
+    let commit = if commits { "COMMIT; " } else { "" };
+    format!(
+        "BEGIN NOT ATOMIC FOR r IN (SELECT * FROM JSON_TABLE('[{json}]', '$[*]' COLUMNS (rec_num int PATH '$[0]'{fields}, \
+         checkord char({}) PATH '$[{}]')) AS given) DO \
+         INSERT INTO test ({}) VALUES (r.rec_num, {values}, UNHEX(r.checkord)); {commit}END FOR; END",
+        2 * CHECKORD_BYTES,
+        TEXT_COLUMNS.len() + 1,
+        columns()
+    )
 }
 
 fn database_of(target: &Target) -> String {

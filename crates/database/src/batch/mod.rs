@@ -16,7 +16,7 @@ mod start;
 use std::time::Instant;
 
 use underlay_core::RootSeed;
-use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, Verdict, slices};
+use underlay_workload::batch::{Claim, Loop, MAX_ROWS, Mode, Parameters, Row, Verdict, slices};
 
 use crate::Engine;
 use crate::error::SessionError;
@@ -66,6 +66,8 @@ pub struct BatchOptions {
     pub parameters: Parameters,
     /// How.
     pub mode: Mode,
+    /// Who goes from row to row. A stream has no loop inside the server.
+    pub place: Loop,
     /// Sessions, each with a part of the rows. At least 1.
     pub sessions: u32,
     /// Undo at the end instead of committing. Only where there is a transaction to undo.
@@ -84,7 +86,7 @@ pub struct Described {
 impl Described {
     /// What may be in the table, as far as the marker tells.
     pub fn claims(&self) -> Vec<Claim> {
-        let BatchOptions { parameters, mode, sessions, rollback } = self.options;
+        let BatchOptions { parameters, mode, sessions, rollback, .. } = self.options;
         let slices = slices(parameters.rows, sessions).into_iter();
         slices
             .map(|slice| match (self.complete, rollback) {
@@ -136,6 +138,8 @@ impl Marker {
             mode: self.mode.parse().map_err(|error: underlay_core::words::UnknownWord| {
                 BatchError::Damaged(error.to_string())
             })?,
+            // Nothing that is in the table depends on it.
+            place: Loop::Client,
             sessions: sessions.ok_or_else(|| damaged("no number of sessions"))?,
             rollback: self.is_rollback,
         };
@@ -170,6 +174,8 @@ pub fn insert_watched(
 ) -> Result<BatchReport, BatchError> {
     assert!((1..=MAX_ROWS).contains(&options.parameters.rows), "a number of rows in range");
     assert!(options.sessions >= 1, "at least one session");
+    let is_stream = options.mode == Mode::Bulk;
+    assert!(!is_stream || options.place == Loop::Client, "a stream has no loop inside the server");
     let target = target.with_application_name("underlay-drive");
     let marker = Marker::of(options);
     on_runtime(target.stop.unless(async {
@@ -268,6 +274,15 @@ fn columns(engine: Engine) -> String {
     match engine {
         Engine::Postgresql => postgres::columns(),
         Engine::Mariadb => mariadb::columns(),
+    }
+}
+
+/// A block that the server carries out: it inserts these rows one after the other, each in a transaction of its own if
+/// `commits`.
+fn loop_over(engine: Engine, rows: &[Row], commits: bool) -> String {
+    match engine {
+        Engine::Postgresql => postgres::loop_over(rows, commits),
+        Engine::Mariadb => mariadb::loop_over(rows, commits),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Batch insertion on PostgreSQL: the schema `batch`, its marker, its rows.
 
 use futures_util::TryStreamExt;
+use std::fmt::Write as _;
 use std::pin::pin;
 use tokio_postgres::Client;
 use underlay_workload::batch::{
@@ -27,6 +28,33 @@ const SCHEMA_SQL: &str = "CREATE SCHEMA batch; \
 pub(super) fn columns() -> String {
     let texts = TEXT_COLUMNS.map(|(name, _)| name).join(", ");
     format!("rec_num, {texts}, checkord")
+}
+
+/// A block over an array of rows. Nothing in a row is or contains a quote, a comma or a parenthesis.
+pub(super) fn loop_over(rows: &[Row], commits: bool) -> String {
+    let mut array = String::new();
+    for row in rows {
+        let separator = if array.is_empty() { "" } else { "," };
+        let _ = write!(array, "{separator}\"({}", row.rec_num);
+        let (branch, others) = row.texts.split_last().expect("a row has texts");
+        others.iter().for_each(|text| {
+            let _ = write!(array, ",{}", text.as_str());
+        });
+        array.push_str(",\\\\\\\\x");
+        row.checkord.iter().for_each(|byte| {
+            let _ = write!(array, "{byte:02x}");
+        });
+        // The moment of the insertion is not of the row.
+        let _ = write!(array, ",{},)\"", branch.as_str());
+    }
+    let columns = columns();
+    let values: Vec<String> = columns.split(", ").map(|column| format!("r.{column}")).collect();
+    let commit = if commits { "COMMIT; " } else { "" };
+    format!(
+        "DO $$ DECLARE r batch.test; BEGIN FOREACH r IN ARRAY '{{{array}}}'::batch.test[] LOOP \
+         INSERT INTO batch.test ({columns}) VALUES ({}); {commit}END LOOP; END $$",
+        values.join(", ")
+    )
 }
 
 fn refused(error: tokio_postgres::Error) -> BatchError {

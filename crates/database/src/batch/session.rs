@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use underlay_core::Histogram;
-use underlay_workload::batch::{Claim, Mode, Row, Slice};
+use underlay_workload::batch::{Claim, Loop, Mode, Row, Slice};
 
 use super::inserter::Inserter;
 use super::report::{SessionEnd, SessionReport, add_at};
@@ -17,6 +17,10 @@ use crate::dispatch::with_engine;
 use crate::error::SessionError;
 use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
+
+/// Rows that the server is given at once for its loop: far more than a round trip is worth, few enough that a stop is
+/// heard and rows are counted several times a second.
+const LOOP_ROWS: usize = 250;
 
 /// What a session has to do.
 #[derive(Clone, Copy)]
@@ -123,11 +127,25 @@ impl Work<'_> {
         inserter: &mut Inserter<C>,
         account: &mut Account<'_>,
     ) -> Result<SessionEnd, SessionError> {
-        let BatchOptions { parameters, mode, rollback, .. } = *self.options;
+        let BatchOptions { parameters, mode, place, rollback, .. } = *self.options;
         let mut numbers = (self.slice.first..=self.slice.last).take_while(|_| !(self.stop)());
         let mut next = move || numbers.next().map(|number| Row::of(parameters.seed, number));
-        match mode {
-            Mode::Implicit => {
+        match (mode, place) {
+            (Mode::Implicit, Loop::Server) => {
+                while let rows @ 1.. = self.in_loop(inserter, account, &mut next).await? {
+                    account.committed += rows;
+                }
+                let all = account.committed == self.slice.rows();
+                return Ok(if all { SessionEnd::Finished } else { SessionEnd::Stopped });
+            }
+            (Mode::Explicit, Loop::Server) => {
+                inserter.begin().await?;
+                while let 1.. =
+                    self.in_loop(inserter, account, &mut next).await.map_err(uncommitted)?
+                {
+                }
+            }
+            (Mode::Implicit, Loop::Client) => {
                 while let Some(row) = next() {
                     let sent = Instant::now();
                     let done = inserter.insert(&row).await;
@@ -141,7 +159,7 @@ impl Work<'_> {
                 let all = account.committed == self.slice.rows();
                 return Ok(if all { SessionEnd::Finished } else { SessionEnd::Stopped });
             }
-            Mode::Explicit => {
+            (Mode::Explicit, Loop::Client) => {
                 inserter.begin().await?;
                 while let Some(row) = next() {
                     let sent = Instant::now();
@@ -150,7 +168,7 @@ impl Work<'_> {
                     account.took(1);
                 }
             }
-            Mode::Bulk => {
+            (Mode::Bulk, _) => {
                 inserter.begin().await?;
                 let streamed = inserter.stream(&mut next, &mut |rows| account.took(rows)).await;
                 streamed.map_err(uncommitted)?;
@@ -167,6 +185,29 @@ impl Work<'_> {
         done?;
         account.commit_latency_ns.record(sent.elapsed().as_nanos() as u64);
         Ok(SessionEnd::Finished)
+    }
+
+    /// Has the server insert the next rows in a loop; how many they were, 0 at the end. Nobody takes the time of a row. Where
+    /// each is a transaction, any number of them may be committed when it fails.
+    async fn in_loop<C: Connection + SchemaOwner>(
+        self,
+        inserter: &mut Inserter<C>,
+        account: &mut Account<'_>,
+        next: &mut dyn FnMut() -> Option<Row>,
+    ) -> Result<u32, SessionError> {
+        let rows: Vec<Row> = std::iter::from_fn(next).take(LOOP_ROWS).collect();
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let count = rows.len() as u32;
+        if let Err(error) = inserter.insert_in_loop(&rows).await {
+            if self.options.mode == Mode::Implicit {
+                account.uncertain = count;
+            }
+            return Err(error);
+        }
+        account.took(u64::from(count));
+        Ok(count)
     }
 }
 

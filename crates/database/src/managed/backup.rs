@@ -29,6 +29,22 @@ pub enum BackupFormat {
     Archive,
 }
 
+/// How a backup is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackupOptions {
+    /// Its form.
+    pub format: BackupFormat,
+    /// The most that it copies, bytes per second, as far as its program can hold to that: pg_basebackup takes 32 KiB to
+    /// 1 GiB, mariadb-backup whole MiB.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl From<BackupFormat> for BackupOptions {
+    fn from(format: BackupFormat) -> BackupOptions {
+        BackupOptions { format, bytes_per_second: None }
+    }
+}
+
 /// A finished backup or its restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {

@@ -11,9 +11,9 @@ use std::time::Duration;
 use underlay_host::{Capability, Teardown};
 
 use crate::managed::{
-    BackupFormat, BackupReport, CopyReport, Liveness, LogTail, RestoreOptions, RestoredCopy,
-    ServerError, ServerSpec, SettingInForce, StartReport, StopMode, TemplateManifest, Tools, Watch,
-    uncache,
+    BackupFormat, BackupOptions, BackupReport, CopyReport, Liveness, LogTail, RestoreOptions,
+    RestoredCopy, ServerError, ServerSpec, SettingInForce, StartReport, StopMode, TemplateManifest,
+    Tools, Watch, uncache,
 };
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
@@ -264,9 +264,15 @@ impl Server {
 
 impl BackupTools {
     /// Takes a backup into one archive below the backup directory, from files that are read from storage and not from memory.
-    pub fn take(&self, watch: &Watch<'_>) -> Result<BackupReport, ServerError> {
+    /// It copies at most `bytes_per_second`, where that is limited.
+    pub fn take(
+        &self,
+        bytes_per_second: Option<u64>,
+        watch: &Watch<'_>,
+    ) -> Result<BackupReport, ServerError> {
         uncache(each!(AnyTools, &self.0, tools => &tools.spec.data))?;
-        each!(AnyTools, &self.0, tools => tools.take(BackupFormat::Archive, watch))
+        let options = BackupOptions { format: BackupFormat::Archive, bytes_per_second };
+        each!(AnyTools, &self.0, tools => tools.take(options, watch))
     }
 
     /// Restores a backup, read from storage, beside the database that it is of. Replaces an earlier copy.

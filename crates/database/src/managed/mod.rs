@@ -17,7 +17,7 @@ mod spec;
 mod template_folder;
 mod tree_copy;
 
-pub use backup::{BackupFormat, BackupReport, RestoredCopy, Watch};
+pub use backup::{BackupFormat, BackupOptions, BackupReport, RestoredCopy, Watch};
 pub use engine::{BackupTools, Install, Server, Template, capability, find_installs};
 pub use error::ServerError;
 pub use log::{LogCause, LogTail};

@@ -15,8 +15,8 @@ use std::time::Instant;
 use underlay_host::{HostError, find_program, run_program};
 
 use crate::managed::{
-    BackupFormat, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch, claim, clear,
-    copy_trees, count, in_new_directory, make_private, sync_file_systems, uncache,
+    BackupFormat, BackupOptions, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch,
+    claim, clear, copy_trees, count, in_new_directory, make_private, sync_file_systems, uncache,
 };
 use crate::mariadb::initial::{SUPERUSER, data_dir, temporary_dir};
 use crate::mariadb::install::{Flavour, Install};
@@ -25,6 +25,8 @@ use crate::target::Address;
 
 /// The archive of [`BackupFormat::Archive`] in its directory.
 const ARCHIVE: &str = "base.mbstream";
+/// What one I/O operation of `--throttle` reads: 64 pages.
+const READ_BYTES: u64 = 1 << 20;
 /// The redo log, as a backup and a server name it.
 const LOG: &str = "ib_logfile0";
 /// What the program tells itself, useless to a server.
@@ -47,7 +49,7 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        self.backup_tools().take(format, &Watch::NOBODY)
+        self.backup_tools().take(format.into(), &Watch::NOBODY)
     }
 
     /// Replaces the stopped database by a backup of it, prepared: the next start finds what was committed
@@ -65,14 +67,17 @@ impl Tools<Install> {
     /// Takes a backup of the running server into a new directory below the backup directory.
     pub fn take(
         &self,
-        format: BackupFormat,
+        options: BackupOptions,
         watch: &Watch<'_>,
     ) -> Result<BackupReport, ServerError> {
         let programs = Programs::of(&self.spec.install)?;
         let begin = Instant::now();
         let path = in_new_directory(&self.spec, |path| {
             let mut args = self.backup_arguments();
-            match format {
+            if let Some(bytes_per_second) = options.bytes_per_second {
+                args.push(format!("--throttle={}", (bytes_per_second / READ_BYTES).max(1)).into());
+            }
+            match options.format {
                 BackupFormat::Plain => {
                     args.push(option("--target-dir=", path));
                     self.run(&programs.backup, args, (watch, &[path]))?;
@@ -89,7 +94,7 @@ impl Tools<Install> {
         })?;
         let duration = begin.elapsed();
         let (_, bytes) = count(&path)?;
-        Ok(BackupReport { path, format, bytes, began: begin, duration })
+        Ok(BackupReport { path, format: options.format, bytes, began: begin, duration })
     }
 
     /// Restores a backup, prepared, beside the database that it is of, which may be running.

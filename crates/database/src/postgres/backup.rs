@@ -8,14 +8,17 @@ use std::time::Instant;
 use underlay_host::{HostError, find_program};
 
 use crate::managed::{
-    BackupFormat, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch, claim, clear,
-    copy_trees, count, in_new_directory, sync_file_systems, uncache,
+    BackupFormat, BackupOptions, BackupReport, RestoredCopy, ServerError, Tools, TreeCopy, Watch,
+    claim, clear, copy_trees, count, in_new_directory, sync_file_systems, uncache,
 };
 use crate::postgres::cluster;
 use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::install::Install;
 use crate::postgres::server::{Server, ServerSpec};
 use crate::target::Address;
+
+/// What `--max-rate` takes, KiB per second.
+const MAX_RATE_KIB: (u64, u64) = (32, 1 << 20);
 
 impl Server {
     /// Takes a backup of the running server into a new directory below the backup directory. The
@@ -24,7 +27,7 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        self.backup_tools().take(format, &Watch::NOBODY)
+        self.backup_tools().take(format.into(), &Watch::NOBODY)
     }
 
     /// Replaces the stopped cluster by a backup of it. The next start recovers to the backup's end.
@@ -40,18 +43,18 @@ impl Tools<Install> {
     /// Takes a backup of the running server into a new directory below the backup directory.
     pub fn take(
         &self,
-        format: BackupFormat,
+        options: BackupOptions,
         watch: &Watch<'_>,
     ) -> Result<BackupReport, ServerError> {
         let begin = Instant::now();
         let program = self.spec.install.program("pg_basebackup");
         let path = in_new_directory(&self.spec, |path| {
-            self.run(&program, self.basebackup_arguments(path, format), (watch, &[path]))?;
+            self.run(&program, self.basebackup_arguments(path, options), (watch, &[path]))?;
             sync_file_systems([path].into_iter())
         })?;
         let duration = begin.elapsed();
         let (_, bytes) = count(&path)?;
-        Ok(BackupReport { path, format, bytes, began: begin, duration })
+        Ok(BackupReport { path, format: options.format, bytes, began: begin, duration })
     }
 
     /// Restores a backup beside the cluster that it is of, which may be running.
@@ -90,7 +93,7 @@ impl Tools<Install> {
         Ok(BackupReport { bytes, began: begin, duration, ..backup.clone() })
     }
 
-    fn basebackup_arguments(&self, path: &Path, format: BackupFormat) -> Vec<OsString> {
+    fn basebackup_arguments(&self, path: &Path, options: BackupOptions) -> Vec<OsString> {
         let Address::UnixSocket(socket) = &self.target.address else {
             unreachable!("a server's own target is its Unix socket");
         };
@@ -99,7 +102,11 @@ impl Tools<Install> {
         args.extend(["--port".into(), self.target.port.to_string().into()]);
         args.extend(["--username".into(), SUPERUSER.into(), "--no-password".into()]);
         args.extend(["--checkpoint=fast", "--wal-method=stream", "--no-sync"].map(Into::into));
-        args.push(match format {
+        if let Some(bytes_per_second) = options.bytes_per_second {
+            let kib = (bytes_per_second >> 10).clamp(MAX_RATE_KIB.0, MAX_RATE_KIB.1);
+            args.push(format!("--max-rate={kib}").into());
+        }
+        args.push(match options.format {
             BackupFormat::Plain => "--format=plain".into(),
             BackupFormat::Archive => "--format=tar".into(),
         });

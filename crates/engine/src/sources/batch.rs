@@ -12,7 +12,7 @@ use crate::page::PageId;
 use crate::script::Script;
 use crate::spec::EngineSpec;
 use underlay_core::Nanos;
-use underlay_workload::batch::{Mode, slices};
+use underlay_workload::batch::{Loop, Mode, slices};
 
 /// Rows of a piece of a stream: what the client sends at once.
 const STREAM_ROWS: u32 = 1_000;
@@ -26,6 +26,7 @@ const KEYS: u16 = 1;
 /// Sessions and what they have inserted.
 pub(crate) struct BatchSource {
     mode: Mode,
+    place: Loop,
     demand: TypeDemand,
     /// Per session: its next row, and the one behind its last.
     sessions: Vec<(u32, u32)>,
@@ -56,6 +57,7 @@ impl BatchSource {
         let slices = slices(batch.rows, sessions);
         BatchSource {
             mode: batch.mode,
+            place: batch.place,
             demand: demands.types[0].clone(),
             sessions: slices.iter().map(|slice| (slice.first, slice.last + 1)).collect(),
             inserted: 0,
@@ -106,9 +108,11 @@ impl BatchSource {
         script.commits = is_last || self.mode == Mode::Implicit;
         script.count = rows;
         let (base, unit) = (self.demand.cpu_base.0, self.demand.cpu_per_unit.0);
-        let per_row = match self.mode {
-            Mode::Bulk => (base + unit) * STREAM_PERCENT / 100,
-            Mode::Implicit | Mode::Explicit => base + unit,
+        let per_row = match (self.mode, self.place) {
+            (Mode::Bulk, _) => (base + unit) * STREAM_PERCENT / 100,
+            (Mode::Implicit | Mode::Explicit, Loop::Client) => base + unit,
+            // No statement is received or answered.
+            (Mode::Implicit | Mode::Explicit, Loop::Server) => unit,
         };
         let commit = if script.commits { u64::from(self.demand.log_bytes_base) } else { 0 };
         let log = u64::from(self.demand.log_bytes_per_unit) * u64::from(rows) + commit;

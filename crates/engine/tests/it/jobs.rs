@@ -11,7 +11,7 @@ use underlay_engine::{
 };
 use underlay_model::target::StoreTarget;
 use underlay_model::{DeviceProfile, Store, StoreDevice, StoreVolume};
-use underlay_workload::batch::Mode;
+use underlay_workload::batch::{Loop, Mode};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
@@ -20,7 +20,14 @@ fn backup(cycles: u32, restores: bool) -> DatabaseSpec {
     let spec = tpcc(10, 1, 4, Bytes::from_mib(64)).databases.remove(0);
     let WorkloadSpec::Tpcc(tpcc) = spec.workload else { panic!("TPC-C") };
     let volume = VolumeUse { volume: 2, offset: Bytes::ZERO, length: Bytes::from_gib(4) };
-    let backup = BackupSpec { tpcc, cycles, pause: Nanos::from_secs(3), restores, volume };
+    let backup = BackupSpec {
+        tpcc,
+        cycles,
+        pause: Nanos::from_secs(3),
+        restores,
+        bytes_per_second: None,
+        volume,
+    };
     DatabaseSpec {
         name: "backup".to_string(),
         workload: WorkloadSpec::Backup(backup),
@@ -157,11 +164,33 @@ fn users_and_a_backup_on_one_device_slow_each_other() {
 }
 
 #[test]
+fn a_backup_is_as_fast_as_it_may_be_and_its_restore_is_not_limited() {
+    let operations = |bytes_per_second| {
+        let mut database = backup(1, true);
+        let WorkloadSpec::Backup(spec) = &mut database.workload else { panic!("a backup") };
+        spec.bytes_per_second = bytes_per_second;
+        let (job, _) = until_done(&alone(database), &device("dc1500m-960"));
+        let rates: Vec<f64> = job
+            .operations
+            .iter()
+            .map(|it| it.bytes as f64 / (it.end.as_secs_f64() - it.begin.as_secs_f64()))
+            .collect();
+        [rates[0], rates[1]]
+    };
+    let free = operations(None);
+    let limited = operations(Some(50_000_000));
+    assert!((0.97..=1.001).contains(&(limited[0] / 50e6)), "{limited:?}");
+    assert!((0.9..=1.1).contains(&(limited[1] / free[1])), "{limited:?} {free:?}");
+    let above = operations(Some(1 << 40));
+    assert!((0.99..=1.01).contains(&(above[0] / free[0])), "{above:?} {free:?}");
+}
+
+#[test]
 fn rows_of_a_batch_wait_for_the_log_only_one_by_one() {
     const ROWS: u32 = 20_000;
-    let took = |mode, engine: Option<InnodbSettings>| {
+    let took = |(mode, place), engine: Option<InnodbSettings>| {
         let mut database = tpcc(1, 4, 4, Bytes::from_mib(256)).databases.remove(0);
-        database.workload = WorkloadSpec::Batch(BatchSpec { rows: ROWS, mode });
+        database.workload = WorkloadSpec::Batch(BatchSpec { rows: ROWS, mode, place });
         database.load = Load::Job { sessions: 4 };
         database.demands = DemandProfile::batch_postgresql();
         if let Some(settings) = engine {
@@ -180,8 +209,12 @@ fn rows_of_a_batch_wait_for_the_log_only_one_by_one() {
         job.ended.expect("done").as_secs_f64()
     };
     for engine in [None, Some(InnodbSettings::default())] {
-        let times = [Mode::Implicit, Mode::Explicit, Mode::Bulk].map(|it| took(it, engine.clone()));
+        let of = |mode, place| took((mode, place), engine.clone());
+        let times = [Mode::Implicit, Mode::Explicit, Mode::Bulk].map(|it| of(it, Loop::Client));
         assert!(times[0] > 2.0 * times[1] && times[1] > 1.5 * times[2], "{times:?}");
+        // A loop inside the server spares statements, not waits for the log.
+        let [implicit, explicit] = [Mode::Implicit, Mode::Explicit].map(|it| of(it, Loop::Server));
+        assert!(explicit < 0.5 * times[1] && implicit > 0.5 * times[0], "{implicit} {explicit}");
     }
 }
 

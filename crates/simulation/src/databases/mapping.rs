@@ -236,6 +236,7 @@ impl Mapping<'_> {
                 cycles: plan.cycles,
                 pause: plan.pause,
                 restores: plan.restore,
+                bytes_per_second: plan.bytes_per_second,
                 volume: self.volume("backup")?,
             })),
             other => users_of(other, seed),
@@ -259,9 +260,11 @@ fn users_of(workload: &WorkloadKind, seed: RootSeed) -> Result<WorkloadSpec, Str
             let parameters = dvdstore::Parameters { size, seed, behaviour };
             Ok(WorkloadSpec::DvdStore(DvdStore::new(parameters)))
         }
-        WorkloadKind::Batch(plan) => {
-            Ok(WorkloadSpec::Batch(BatchSpec { rows: plan.rows, mode: plan.mode }))
-        }
+        WorkloadKind::Batch(plan) => Ok(WorkloadSpec::Batch(BatchSpec {
+            rows: plan.rows,
+            mode: plan.mode,
+            place: plan.place,
+        })),
         WorkloadKind::Sysbench(plan) => {
             let SysbenchPlan { script, tables, table_size, distribution, range_size } = *plan;
             let parameters =

@@ -1,7 +1,7 @@
 //! `[workload.batch]`, `[workload.warehouse]` and `[workload.backup]`: jobs, which run until they are done.
 
 use underlay_core::Nanos;
-use underlay_workload::batch::Mode;
+use underlay_workload::batch::{Loop, Mode};
 
 use crate::entry::Entry;
 use crate::limits::{
@@ -18,6 +18,9 @@ section! {
         /// session) or `bulk` (`COPY` or
         /// `LOAD DATA`).
         "mode" mode: Entry<Mode> = One(word::<Mode>());
+        /// Who goes from row to row: the `client`, with a round trip each, or the `server`, which is
+        /// given many rows at once.
+        "loop" place: Entry<Loop> = One(word::<Loop>());
         /// Sessions that insert side by side, each a part of the rows.
         "sessions" sessions: Entry<u64> = One(whole(JOB_SESSIONS));
     }
@@ -53,10 +56,13 @@ section! {
         "pause" pause: Entry<Nanos> = One(time());
         /// Whether each backup is restored beside the database, and the last copy checked.
         "restore" restore: Entry<bool> = One(boolean());
+        /// The most that a backup copies per second, by its program's own limit; not of a restore.
+        "bytes-per-second" bytes_per_second: Entry<u64> = One(rate());
     }
     written_for {
         "scale" => "warehouses", "count" => "cycles", "repeats" => "cycles",
-        "wait" => "pause", "verify" => "restore",
+        "wait" => "pause", "verify" => "restore", "rate" => "bytes-per-second",
+        "max-rate" => "bytes-per-second", "throttle" => "bytes-per-second",
     }
     limits { "required": ["warehouses"] }
 }

@@ -2,7 +2,7 @@
 
 use underlay_core::{Arrivals, CallMode as Mode};
 use underlay_core::{Nanos, RootSeed};
-use underlay_workload::batch::Mode as BatchMode;
+use underlay_workload::batch::{Loop, Mode as BatchMode};
 use underlay_workload::dvdstore::{Behaviour, Size};
 use underlay_workload::sysbench::{Distribution, Script};
 use underlay_workload::tpcc::{HomeWarehouse, Profile};
@@ -96,6 +96,8 @@ pub struct BatchPlan {
     pub rows: u32,
     /// Their transactions.
     pub mode: BatchMode,
+    /// Who goes from row to row.
+    pub place: Loop,
     /// Sessions that insert side by side.
     pub sessions: u32,
 }
@@ -120,6 +122,8 @@ pub struct BackupPlan {
     pub pause: Nanos,
     /// Whether each backup is restored.
     pub restore: bool,
+    /// The most that a backup copies per second, where that is limited.
+    pub bytes_per_second: Option<u64>,
 }
 
 impl BackupPlan {

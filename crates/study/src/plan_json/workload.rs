@@ -42,6 +42,7 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
         WorkloadKind::Batch(batch) => json!({
             "rows": batch.rows,
             "mode": batch.mode.as_str(),
+            "loop": batch.place.as_str(),
             "sessions": batch.sessions,
         }),
         WorkloadKind::Warehouse(warehouse) => json!({
@@ -62,6 +63,7 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
             "cycles": backup.cycles,
             "pause_ns": backup.pause.0,
             "restore": backup.restore,
+            "bytes_per_second": backup.bytes_per_second,
         }),
     };
     content["pacing"] = pacing;

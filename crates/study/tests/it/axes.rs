@@ -273,19 +273,21 @@ fn ladders_may_descend() {
 }
 
 #[test]
-fn the_batch_of_vmware_has_three_points() {
+fn the_batch_of_vmware_has_its_points_and_two_more() {
     let study = underlay_study::find_study("vmware/v6").expect("built in");
     let plan = planned_with(&study.source(), &PlanOptions::default());
-    assert_eq!(plan.designs.len(), 3);
-    let modes: Vec<_> = plan
+    assert_eq!(plan.designs.len(), 5);
+    let ways: Vec<_> = plan
         .points
         .iter()
         .map(|point| match &point.workload.kind {
-            WorkloadKind::Batch(batch) => batch.mode.as_str(),
-            _ => "another",
+            WorkloadKind::Batch(batch) => (batch.mode.as_str(), batch.place.as_str()),
+            _ => ("another", ""),
         })
         .collect();
-    assert_eq!(modes, ["implicit", "implicit", "explicit"]);
+    let in_server = ["implicit", "implicit", "explicit"].map(|mode| (mode, "server"));
+    assert_eq!(ways[..3], in_server);
+    assert_eq!(ways[3..], [("implicit", "client"), ("explicit", "client")]);
     assert!(plan.estimates.duration > Nanos::from_secs(60));
     assert_eq!(plan.published.len(), 3);
 }

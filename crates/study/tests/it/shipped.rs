@@ -214,7 +214,7 @@ fn a_laptop_size_holds_at_every_point_of_an_axis() {
     let is_given = |point: &Plan| point.options == at_laptop_size();
     assert!(is_given(&plan) && plan.points.iter().all(is_given));
     let batch = planned_by_name("vmware/v6", &at_laptop_size(), &HostView::laptop());
-    assert!(batch.points.iter().all(|point| point.workload.kind.population().count == 150_000));
+    assert!(batch.points.iter().all(|point| point.workload.kind.population().count == 100_000));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! study inserts the same values a million times; here the values follow from the seed, so that what a database
 //! holds afterwards can be compared row by row.
 //!
-//! In reading order: [`Row`] is what is inserted, [`Mode`] how, [`slices`] says which session inserts which rows,
+//! In reading order: [`Row`] is what is inserted, [`Mode`] and [`Loop`] how, [`slices`] says which session inserts which rows,
 //! [`Verifier`] compares what is there with what was acknowledged. What is deliberately not here: SQL, clocks.
 
 mod mode;
@@ -14,7 +14,7 @@ mod row;
 mod slice;
 mod verifier;
 
-pub use mode::Mode;
+pub use mode::{Loop, Mode};
 pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
 pub use slice::{Slice, slices};
 pub use verifier::{Claim, Verdict, Verifier};

@@ -14,6 +14,16 @@ words! {
     }
 }
 
+words! {
+    /// Who goes from row to row.
+    pub enum Loop: "loop" {
+        /// The client: each row is a statement of its own, and a round trip.
+        Client = "client",
+        /// The server: it is given many rows at once, and inserts one after the other.
+        Server = "server",
+    }
+}
+
 impl Mode {
     /// Whether the rows of a session become durable together, or not at all.
     pub const fn is_all_or_nothing(self) -> bool {
@@ -23,7 +33,7 @@ impl Mode {
 
 #[cfg(test)]
 mod tests {
-    use super::Mode;
+    use super::{Loop, Mode};
 
     #[test]
     fn words_read_back() {
@@ -31,5 +41,8 @@ mod tests {
             assert_eq!(mode.as_str().parse(), Ok(mode));
         }
         assert!("none".parse::<Mode>().is_err());
+        for place in Loop::ALL {
+            assert_eq!(place.as_str().parse(), Ok(place));
+        }
     }
 }

@@ -73,15 +73,20 @@ fn copy(engine: Engine) {
     };
     execute(&target, "CREATE TABLE marks (id int PRIMARY KEY)");
     let tools = server.backup_tools();
-    let stopped = tools.take(&Watch { stop: &|| true, written: &|_| {} });
+    let stopped = tools.take(None, &Watch { stop: &|| true, written: &|_| {} });
     assert!(matches!(stopped, Err(ServerError::Stopped { .. })), "{stopped:?}");
 
     let written = Cell::new(Bytes::ZERO);
     let watch = Watch { stop: &|| false, written: &|bytes| written.set(bytes) };
-    let backup = tools.take(&watch).unwrap();
+    let backup = tools.take(None, &watch).unwrap();
     assert_eq!(written.get(), backup.bytes);
     let backups = fs::read_dir(backup.path.parent().unwrap()).unwrap();
     assert_eq!(backups.count(), 1, "the stopped one left something");
+    // Its program counts data files only, and some of them in small pieces.
+    let rate = backup.bytes.0 / 2;
+    let limited = tools.take(Some(rate), &watch).unwrap();
+    assert!(limited.duration > Duration::from_secs(1), "{limited:?}");
+    tools.remove(&limited).unwrap();
     execute(&target, "INSERT INTO marks VALUES (1)");
     let stopped = tools.restore_copy(&backup, &Watch { stop: &|| true, written: &|_| {} });
     assert!(matches!(stopped, Err(ServerError::Stopped { .. })), "{stopped:?}");

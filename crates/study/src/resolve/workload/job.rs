@@ -1,13 +1,13 @@
 //! Jobs, which run until they are done: merging, scaling and checking what only they have.
 
-use underlay_core::Nanos;
-use underlay_workload::batch::Mode;
+use underlay_core::{Bytes, Nanos};
+use underlay_workload::batch::{Loop, Mode};
 use underlay_workload::warehouse::Scale as Factor;
 
 use super::KindChoice;
 use crate::exact;
 use crate::file::job::{Backup, Batch, Warehouse};
-use crate::limits::UNMEASURED;
+use crate::limits::{BACKUP_RATE, UNMEASURED};
 use crate::plan::{BackupPlan, BatchPlan, Origin, Scale, Setting, WarehousePlan};
 use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
@@ -23,6 +23,7 @@ pub(super) const BACKUP_PATH: &str = "workload.backup";
 pub(super) struct BatchChoice {
     rows: Chosen<u32>,
     mode: Chosen<Mode>,
+    place: Chosen<Loop>,
     sessions: Chosen<u32>,
 }
 
@@ -41,6 +42,7 @@ pub(super) struct BackupChoice {
     cycles: Chosen<u32>,
     pause: Chosen<Nanos>,
     restore: Chosen<bool>,
+    bytes_per_second: Option<Chosen<u64>>,
 }
 
 impl BackupChoice {
@@ -51,31 +53,49 @@ impl BackupChoice {
             cycles: self.cycles.value,
             pause: self.pause.value,
             restore: self.restore.value,
+            bytes_per_second: self.bytes_per_second.as_ref().map(|rate| rate.value),
         }
     }
 
-    /// At the size of the plan: less data, as many cycles.
+    /// At the size of the plan: less data, in as many cycles that take as long.
     pub fn scale(&mut self, scale: Scale) {
         let full = self.warehouses.value;
         self.warehouses = self.warehouses.scaled(scale::count(full, scale), full.to_string());
+        if let Some(rate) = &mut self.bytes_per_second {
+            let least = *BACKUP_RATE.start();
+            let scaled = (rate.value / u64::from(scale.divisor)).max(least.min(rate.value));
+            *rate = rate.scaled(scaled, written(rate.value));
+        }
     }
 
     /// The lines of the provenance table.
     pub fn settings(&self) -> Vec<Setting> {
-        vec![
+        let rate = self.bytes_per_second.as_ref();
+        [
             self.warehouses.setting(self.warehouses.value.to_string()),
             self.cycles.setting(self.cycles.value.to_string()),
             self.pause.setting(exact::time(self.pause.value)),
             self.restore.setting(self.restore.value.to_string()),
         ]
+        .into_iter()
+        .chain(rate.map(|rate| rate.setting(written(rate.value))))
+        .collect()
     }
+}
+
+fn written(bytes_per_second: u64) -> String {
+    format!("{}/s", exact::size(Bytes(bytes_per_second)))
 }
 
 impl BatchChoice {
     /// As the plan holds it.
     pub fn plan(&self) -> BatchPlan {
-        let (rows, mode, sessions) = (self.rows.value, self.mode.value, self.sessions.value);
-        BatchPlan { rows, mode, sessions }
+        BatchPlan {
+            rows: self.rows.value,
+            mode: self.mode.value,
+            place: self.place.value,
+            sessions: self.sessions.value,
+        }
     }
 
     /// At the size of the plan.
@@ -90,6 +110,7 @@ impl BatchChoice {
         vec![
             self.rows.setting(self.rows.value.to_string()),
             self.mode.setting(self.mode.value.to_string()),
+            self.place.setting(self.place.value.to_string()),
             self.sessions.setting(self.sessions.value.to_string()),
         ]
     }
@@ -141,14 +162,32 @@ impl Resolver<'_> {
         }
         let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
         let mode = self.pick(&format!("{BATCH_PATH}.mode"), &mode).found();
+        let place = [(Layer::File, &file.place), (Layer::Default, &default.place)];
+        let place = self.pick(&format!("{BATCH_PATH}.loop"), &place).found()?;
+        self.refuse_loop_of_stream(mode.as_ref(), &place);
         let sessions = [(Layer::File, &file.sessions), (Layer::Default, &default.sessions)];
         let sessions = self.pick(&format!("{BATCH_PATH}.sessions"), &sessions).found()?;
         let rows = rows.found()?;
         Some(KindChoice::Batch(BatchChoice {
             rows: rows.with(u32::try_from(rows.value).ok()?),
             mode: mode?,
+            place,
             sessions: sessions.with(u32::try_from(sessions.value).ok()?),
         }))
+    }
+
+    /// A stream has no rows to go through.
+    fn refuse_loop_of_stream(&mut self, mode: Option<&Chosen<Mode>>, place: &Chosen<Loop>) {
+        let is_stream = mode.is_some_and(|mode| mode.value == Mode::Bulk);
+        if is_stream && place.value == Loop::Server {
+            self.report.add(
+                self.file.workload.batch.place.span(),
+                "conflict",
+                "a stream of rows has no loop inside the server",
+                "`mode` is `bulk`",
+                "remove `loop`, or choose mode = \"implicit\" or \"explicit\"",
+            );
+        }
     }
 
     /// Decides about `[workload.warehouse]` at full size.
@@ -209,12 +248,25 @@ impl Resolver<'_> {
         }
         let restore = [(Layer::File, &file.restore), (Layer::Default, &default.restore)];
         let restore = self.pick(&at("restore"), &restore).found();
+        let rate = self.pick(&at("bytes-per-second"), &[(Layer::File, &file.bytes_per_second)]);
+        let bytes_per_second = rate.found();
+        if let Some(rate) = bytes_per_second.as_ref().filter(|it| !BACKUP_RATE.contains(&it.value))
+        {
+            rate.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("{} cannot limit a backup", written(rate.value)),
+                "no program of backups takes it",
+                "write a rate of 1 MiB to 1 GiB per second",
+            );
+        }
         let (warehouses, cycles) = (warehouses.found()?, cycles?);
         Some(KindChoice::Backup(BackupChoice {
             warehouses: warehouses.with(u32::try_from(warehouses.value).ok()?),
             cycles: cycles.with(u32::try_from(cycles.value).ok()?),
             pause: pause?,
             restore: restore?,
+            bytes_per_second,
         }))
     }
 }

@@ -14,7 +14,7 @@ use underlay_database::batch::{
 };
 use underlay_database::schema_ownership::WorkloadTables;
 use underlay_study::{BatchPlan, WorkloadKind};
-use underlay_workload::batch::{MAX_ROWS, Mode, Parameters, STUDY_ROWS};
+use underlay_workload::batch::{Loop, MAX_ROWS, Mode, Parameters, STUDY_ROWS};
 
 use super::options::{Common, Loading, NOT_RUN, Problems};
 use super::page::{latencies, latencies_json, latency_headings};
@@ -66,6 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
     let options = BatchOptions {
         parameters: Parameters { rows: rows.unwrap_or(STUDY_ROWS), seed: command.common.seed() },
         mode: mode.unwrap_or(Mode::Implicit),
+        place: Loop::Client,
         sessions: sessions.unwrap_or(1),
         rollback: *rollback,
     };
@@ -138,8 +139,8 @@ impl External for BatchSubject {
         command: &Command<'_>,
         access: Access<'_>,
     ) -> Result<(Value, Result<(), Stop>), Stop> {
-        let BatchOptions { parameters, mode, sessions, .. } = self.options;
-        let kind = WorkloadKind::Batch(BatchPlan { rows: parameters.rows, mode, sessions });
+        let BatchOptions { parameters, mode, place, sessions, .. } = self.options;
+        let kind = WorkloadKind::Batch(BatchPlan { rows: parameters.rows, mode, place, sessions });
         let finished = run_job(self, command, access, kind, true)?;
         let verdict = verdict_of_run(&finished, "stopped by the user");
         let report = match finished.summary.accounting {
@@ -194,7 +195,7 @@ fn print_contents(command: &Command<'_>, checks: &Checks) {
 }
 
 fn print_report(engine: Engine, report: &BatchReport) {
-    let BatchOptions { parameters, mode, sessions, rollback } = report.options;
+    let BatchOptions { parameters, mode, sessions, rollback, .. } = report.options;
     outln!(
         "{} ({mode}, {sessions} sessions, {engine}, seed {})",
         headline(report),
@@ -255,7 +256,7 @@ fn report_json(
     by_server_clock: Option<Vec<(u32, u64)>>,
     check: Value,
 ) -> Value {
-    let BatchOptions { parameters, mode, sessions, rollback } = report.options;
+    let BatchOptions { parameters, mode, sessions, rollback, .. } = report.options;
     let parts: Vec<Value> = report
         .sessions
         .iter()

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, Dilation, Nanos, RootSeed};
 use underlay_database::managed::{
     BackupReport, BackupTools, RestoredCopy, Server, ServerError, Watch,
 };
@@ -88,9 +88,10 @@ impl Loadable for BackupSubject {
     }
 
     fn identity(&self, engine: Engine) -> String {
-        let BackupPlan { cycles, pause, restore, .. } = self.plan;
+        let BackupPlan { cycles, pause, restore, bytes_per_second, .. } = self.plan;
         let population = self.population_identity(engine);
-        let numbers = format!("{cycles} {} {restore}", pause.0);
+        let limit = bytes_per_second.map_or(String::new(), |rate| format!(" {rate}"));
+        let numbers = format!("{cycles} {} {restore}{limit}", pause.0);
         identity_of(&["underlay backup 1", &population, &numbers])
     }
 
@@ -130,12 +131,12 @@ impl Subject for BackupSubject {
     fn start_managed(
         &self,
         server: &Server,
-        _: DriveSpec,
+        spec: DriveSpec,
         _: Target,
         origin: Instant,
         (): &(),
     ) -> Result<Self::Load, Stop> {
-        let (plan, tools) = (self.plan, server.backup_tools());
+        let (plan, tools) = (in_host_time(self.plan, spec.dilation), server.backup_tools());
         let job = JobRunner::start(&SHAPE, 1, origin, move |progress| {
             carry_out(&tools, &plan, origin, progress)
         });
@@ -157,6 +158,16 @@ impl Subject for BackupSubject {
     }
 }
 
+/// A pause and a rate as they are under a dilation.
+fn in_host_time(plan: BackupPlan, dilation: Dilation) -> BackupPlan {
+    let slower_by = u64::from(dilation.factor());
+    BackupPlan {
+        pause: dilation.wall(plan.pause),
+        bytes_per_second: plan.bytes_per_second.map(|rate| rate / slower_by),
+        ..plan
+    }
+}
+
 /// One cycle after the other, until they are done or to be stopped.
 fn carry_out(
     tools: &BackupTools,
@@ -175,7 +186,9 @@ fn carry_out(
         if let Some(backup) = last.take() {
             tools.remove(&backup)?;
         }
-        let Some(backup) = watched(BACKUP, progress, |watch| tools.take(watch))? else {
+        let Some(backup) =
+            watched(BACKUP, progress, |watch| tools.take(plan.bytes_per_second, watch))?
+        else {
             cycles.is_stopped = true;
             break;
         };

@@ -31,9 +31,11 @@ type Inserted = Result<BatchReport, BatchError>;
 impl BatchSubject {
     /// As the plan has it.
     pub fn new(plan: &BatchPlan, seed: RootSeed) -> BatchSubject {
-        let BatchPlan { rows, mode, sessions } = *plan;
+        let BatchPlan { rows, mode, place, sessions } = *plan;
         let parameters = Parameters { rows, seed };
-        BatchSubject { options: BatchOptions { parameters, mode, sessions, rollback: false } }
+        BatchSubject {
+            options: BatchOptions { parameters, mode, place, sessions, rollback: false },
+        }
     }
 }
 
@@ -74,9 +76,10 @@ impl Loadable for BatchSubject {
     }
 
     fn identity(&self, engine: Engine) -> String {
-        let BatchOptions { parameters, mode, sessions, .. } = self.options;
+        let BatchOptions { parameters, mode, place, sessions, .. } = self.options;
         let numbers = format!("{} {} {sessions}", parameters.rows, parameters.seed.0);
-        identity_of(&["underlay batch 1", &format!("{engine}"), mode.as_str(), &numbers])
+        let words = [mode.as_str(), place.as_str()];
+        identity_of(&["underlay batch 2", &format!("{engine}"), words[0], words[1], &numbers])
     }
 
     fn load(&self, _: Access<'_>, progress: &(dyn Fn(Progress) + Sync)) -> Result<Loaded, Stop> {
