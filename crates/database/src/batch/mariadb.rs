@@ -14,7 +14,7 @@ use underlay_workload::batch::{
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
-use crate::mariadb::ownership::{release, state};
+use crate::mariadb::ownership::{release, settle, state};
 use crate::schema_ownership::{SchemaClaim, State, WorkloadTables};
 use crate::target::Target;
 
@@ -161,6 +161,7 @@ async fn drop_tables(target: &Target, claim: SchemaClaim) -> Result<(), BatchErr
     let mut conn = open_ours(target).await?;
     let made: Option<bool> =
         conn.query_first("SELECT made_database FROM underlay_batch").await.map_err(refused)?;
+    settle(&mut conn, &database_of(target)).await?;
     execute(&mut conn, "DROP TABLE IF EXISTS test").await?;
     // The marker last, so that a removal that was cut short can be repeated.
     execute(&mut conn, "DROP TABLE underlay_batch").await?;

@@ -1,5 +1,7 @@
 //! The database of a workload's tables on MariaDB and MySQL; see [`crate::schema_ownership`].
 
+use std::time::{Duration, Instant};
+
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
@@ -44,6 +46,26 @@ pub(crate) async fn require_sight(
         Err(mysql_async::Error::Server(error)) if ABSENT.contains(&error.code) => Ok(()),
         answer => answer.map_err(refused),
     }
+}
+
+/// How long statements of clients that have gone may take, and how often they are looked for.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+const SETTLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Lets statements of this user in `database` end. A client that was stopped does not wait for the one that it sent, and the
+/// server goes on with it: a table that it creates would appear after all others are gone. One that takes longer is left
+/// alone.
+pub(crate) async fn settle(conn: &mut Conn, database: &str) -> Result<(), SessionError> {
+    let sql = "SELECT count(*) FROM information_schema.processlist \
+               WHERE db = ? AND command IN ('Query', 'Execute') AND id <> connection_id() \
+                 AND user = substring_index(user(), '@', 1)";
+    let deadline = Instant::now() + SETTLE_LIMIT;
+    while conn.exec_first(sql, (database,)).await.map_err(refused)? != Some(0_u64)
+        && Instant::now() < deadline
+    {
+        tokio::time::sleep(SETTLE_PAUSE).await;
+    }
+    Ok(())
 }
 
 /// Who made what is in `database`. `workload` has the database to itself.
@@ -111,6 +133,7 @@ impl SchemaOwner for MariadbConnection {
         let place = quoted(database);
         let sql = format!("SELECT made_database FROM {place}.{}", workload.marker());
         let was_made: bool = conn.query_first(sql).await.map_err(refused)?.unwrap_or(false);
+        settle(&mut conn, database).await?;
         // References are between these tables alone.
         conn.query_drop("SET SESSION foreign_key_checks = 0").await.map_err(refused)?;
         let found = contents(&mut conn, database, workload).await?;

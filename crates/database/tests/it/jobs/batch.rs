@@ -57,6 +57,20 @@ fn batches_on_mariadb() {
     let shop = target.with_database("shop");
     let foreign = ("CREATE TABLE theirs (a int)", "DROP TABLE theirs");
     exercise(&mut running, &shop, foreign.0, foreign.1, "test");
+    a_removal_waits_for_what_a_stopped_client_began(&shop);
+}
+
+/// Otherwise the table would appear when nobody removes it any more.
+fn a_removal_waits_for_what_a_stopped_client_began(shop: &Target) {
+    insert(shop, &options(WAYS[2], 1, false), &|| false).unwrap();
+    std::thread::scope(|scope| {
+        let slow = "BEGIN NOT ATOMIC DO SLEEP(1.5); CREATE TABLE late (a int); END";
+        scope.spawn(|| execute(shop, slow));
+        std::thread::sleep(Duration::from_millis(500));
+        drop_schema(shop).unwrap();
+        // There already.
+        execute(shop, "DROP TABLE late");
+    });
 }
 
 fn exercise(running: &mut Running, target: &Target, theirs: &str, remove: &str, table: &str) {
