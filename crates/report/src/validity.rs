@@ -25,6 +25,9 @@ const MOST: f64 = 0.5;
 /// A design that reaches this share of the host's ceiling cannot be told from it.
 pub(crate) const CEILING_REACHED: f64 = 0.8;
 
+/// A server that its own CPU limit stops for this share of the time can do no more, whatever it is stored on.
+const STOPPED: f64 = 0.5;
+
 /// One row per rung of an emulated design.
 pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
     // The command measures one run of targets whose model it does not know.
@@ -43,7 +46,9 @@ pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
         design.is_some_and(|design| design.evidence == Evidence::Emulated)
     };
     let of = |group: &Group<'_>| {
-        row(group, Load { pacing: plan.pacing(group.design), waits }, &ceilings)
+        let is_stopped = plan.server_cpus(group.design).is_some()
+            && pooled(group, |window| window.cpu.server_throttled).is_some_and(|it| it >= STOPPED);
+        row(group, Load { pacing: plan.pacing(group.design), waits, is_stopped }, &ceilings)
     };
     groups.iter().filter(is_emulated).map(of).collect()
 }
@@ -53,6 +58,9 @@ pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
 struct Load {
     pacing: Pacing,
     waits: Waits,
+    /// Whether the CPU limit of the design stops its server most of the time. What it reaches without a device is then the
+    /// design's own ceiling: the same server on the real device would be stopped as well.
+    is_stopped: bool,
 }
 
 /// Whose time is spent on waiting for the storage.
@@ -163,7 +171,7 @@ fn row(group: &Group<'_>, load: Load, ceilings: &Ceilings<'_>) -> RungValidity {
         share.as_ref().map(of).map(|Factors { low, high }| HostFactors { low, high })
     };
     let reached = ceiling.as_ref().and_then(|ceiling| ceiling.reached);
-    let outcome = outcome(no_device, share.as_ref(), reached);
+    let outcome = outcome(no_device, share.as_ref(), reached.filter(|_| !load.is_stopped));
     let mut row = RungValidity {
         design: group.design,
         users: group.users,
@@ -177,7 +185,7 @@ fn row(group: &Group<'_>, load: Load, ceilings: &Ceilings<'_>) -> RungValidity {
         response: factors(HostShare::response),
         ceiling,
     };
-    row.text = text(&row, load.waits);
+    row.text = text(&row, load);
     row
 }
 
@@ -281,7 +289,7 @@ fn excess_rows(group: &Group<'_>, load: Load) -> Vec<ClassExcess> {
 }
 
 /// `bounded: the host's share of I/O times is at most 9 % of the sessions' time (log 0.2 ms, reads 0.1 ms per transaction); ...`.
-fn text(row: &RungValidity, waits: Waits) -> String {
+fn text(row: &RungValidity, Load { waits, is_stopped, .. }: Load) -> String {
     if row.no_device {
         return "host-limited: no device takes any time, so this is the host's ceiling".to_string();
     }
@@ -309,6 +317,12 @@ fn text(row: &RungValidity, waits: Waits) -> String {
         parts.push("the record has no excess of I/O times".to_string());
     }
     parts.push(match row.ceiling.as_ref().and_then(|ceiling| ceiling.reached) {
+        Some(reached) if reached >= CEILING_REACHED && is_stopped => {
+            format!(
+                "it reaches {} of what its server's CPU limit allows without a device",
+                percent(reached)
+            )
+        }
         Some(reached) if reached >= CEILING_REACHED => {
             format!(
                 "it reaches {} of the host's ceiling: not distinguishable from this host",

@@ -157,6 +157,8 @@ pub struct Scenario {
     pub databases: Vec<&'static str>,
     /// Copies of the cluster that the designs are on.
     pub resync: Option<Resync>,
+    /// Share of the time in which servers are stopped by their CPU limit; `None` without a control group.
+    pub stopped: Option<f64>,
 }
 
 /// A job of a simulated study, as the plan describes it, and what every run came to.
@@ -274,6 +276,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         job: None,
         databases: Vec::new(),
         resync: None,
+        stopped: None,
     }
 }
 

@@ -347,6 +347,10 @@ impl SimulatedRun<'_> {
                 .flat_map(|resync| counters.copied.values(resync, self.design == 0));
             ("datastore", rows.concat().into_iter().chain(copied).collect())
         }));
+        values.extend(self.scenario.stopped.map(|share| {
+            let periods = 10.0 * seconds;
+            ("cgroup", vec![periods, periods, share * 1e9 * seconds, 1e9 * seconds])
+        }));
         values
     }
 
@@ -572,6 +576,8 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
         ("pressure", Layer::Host, Vec::new()),
     ];
     sources.extend(scenario.host_adds.map(|_| datastore));
+    let names = ["cpu.periods", "cpu.throttled.periods", "cpu.throttled.time", "cpu.usage"];
+    sources.extend(scenario.stopped.map(|_| ("cgroup", Layer::Host, counters(&names, "ns"))));
     sources
 }
 

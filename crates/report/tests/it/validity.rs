@@ -136,6 +136,22 @@ fn a_design_near_its_null_twin_never_gets_the_credit() {
 }
 
 #[test]
+fn what_its_own_cpu_limit_allows_is_no_ceiling_of_the_host() {
+    let mut scenario = crowded(quick(scenario(vec![sata(), nvme()])));
+    scenario.null_twin = true;
+    scenario.stopped = Some(0.7);
+    let found = analysis(&scenario);
+    let stopped = row(&found, 1, 12);
+    assert_eq!(stopped.outcome, Validity::Valid, "{}", stopped.text);
+    assert!(stopped.text.ends_with("its server's CPU limit allows without a device"));
+    assert!(found.verdict.headline.starts_with("NVMe does "), "{}", found.verdict.headline);
+    // One that has something left is not limited by it.
+    scenario.stopped = Some(0.2);
+    let found = analysis(&scenario);
+    assert_eq!(row(&found, 1, 12).outcome, Validity::HostLimited);
+}
+
+#[test]
 fn a_design_without_a_device_is_the_ceiling_and_not_a_contestant() {
     let found = analysis(&quick(scenario(vec![null(), sata(), nvme()])));
     let verdict = &found.verdict;
