@@ -6,6 +6,7 @@
 use crate::lab::event::{Event, Observer};
 use crate::output::safe;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_record::{CheckMoment, PhaseKind, RunStatus, Severity};
@@ -34,6 +35,8 @@ pub struct Progress {
     /// Whether each measured second is a line that stays.
     keeps_seconds: bool,
     is_measuring: bool,
+    /// Findings that were printed.
+    said: BTreeSet<String>,
 }
 
 /// `1 run`, `2 runs`.
@@ -62,6 +65,7 @@ impl Progress {
             is_block_load: false,
             keeps_seconds: false,
             is_measuring: false,
+            said: BTreeSet::new(),
         }
     }
 
@@ -208,7 +212,11 @@ impl Observer for Progress {
                     Severity::Warning => "warning",
                     Severity::Invalid => "INVALID",
                 };
-                self.line(&format!("  {word}: {text}"));
+                // What is so in every run is said once; what makes a run invalid, of each.
+                let is_new = self.said.insert(text.to_string());
+                if is_new || *severity == Severity::Invalid {
+                    self.line(&format!("  {word}: {text}"));
+                }
             }
             Event::RunEnded { status, unit, rungs, reason } => {
                 let rungs: Vec<String> = rungs

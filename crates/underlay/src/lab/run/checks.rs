@@ -13,19 +13,22 @@ use super::ActiveRun;
 use super::database::UnderTest;
 use crate::lab::abort::Abort;
 use crate::lab::event::Observer;
+use crate::lab::interrupt;
 use crate::lab::verification::{Verified, crash_behind, keep, made};
 use crate::lab::workload::{Access, Checked, Session};
 use crate::stop::Stop;
 
 impl<'a> ActiveRun<'a> {
-    /// Checks every database before the load, and begins its session.
+    /// Checks every database before the load, and begins its session. A request to stop ends it: nothing is lost yet.
     pub(super) fn check_before(
         &self,
         databases: &mut [UnderTest<'a>],
         observer: &mut dyn Observer,
     ) -> Result<Vec<Box<dyn Session + 'a>>, Abort> {
-        let begin =
-            |database: &UnderTest<'a>| (database.target(), database.bench.subject.session());
+        let begin = |database: &UnderTest<'a>| {
+            let target = database.target().with_stop(interrupt::requested);
+            (target, database.bench.subject.session())
+        };
         let mut begun: Vec<_> = databases.iter().map(begin).collect();
         let users = self.bench.plan.procedure.users_at_once();
         let found = check_all(self.bench.runtime, &mut begun, |session, access| {
@@ -34,6 +37,9 @@ impl<'a> ActiveRun<'a> {
             let looked = session.look_before(access, users);
             Ok((checks, looked))
         });
+        if interrupt::requested() {
+            return Err(Abort::Interrupted);
+        }
         for (database, found) in databases.iter_mut().zip(found) {
             let (checks, looked) = match found {
                 Ok((checks, looked)) => (Ok(checks), looked),
