@@ -26,6 +26,11 @@ pub enum SinglePlanError {
     /// Axes.
     #[error("it has axes; a workload is predicted without")]
     Axes,
+    /// Storage that is not the same all the time.
+    #[error(
+        "its storage changes (`[[fault]]`); a workload is predicted on storage that stays as it is"
+    )]
+    Faults,
 }
 
 /// A plan of one database without axes, at the numbers of users of which its load can be repeated.
@@ -36,10 +41,11 @@ impl<'a> SinglePlan<'a> {
     /// Takes a plan.
     ///
     /// # Errors
-    /// When it has several databases, or axes.
+    /// When it has several databases, axes, or faults.
     pub fn new(plan: &'a Plan) -> Result<SinglePlan<'a>, SinglePlanError> {
         match plan.databases.len() {
             _ if !plan.points.is_empty() => Err(SinglePlanError::Axes),
+            _ if !plan.faults.is_empty() => Err(SinglePlanError::Faults),
             1 => Ok(SinglePlan(plan)),
             databases => Err(SinglePlanError::Databases(databases)),
         }

@@ -4,8 +4,8 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{EngineSpec, Load};
 use underlay_model::target::{Stack, Target};
 use underlay_simulation::databases::{
-    Assumptions, DesignTarget, Effort, Stage, as_simulated, problems, scenario, simulate_rung,
-    stack_of,
+    Assumptions, DesignTarget, Effort, SinglePlan, SinglePlanError, Stage, as_simulated, problems,
+    scenario, simulate_rung, stack_of,
 };
 use underlay_study::{
     FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
@@ -231,6 +231,12 @@ fn data_moves_to_devices_that_join_before_the_load() {
     let plan = checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1;
     assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new());
     assert!(as_simulated(&plan).procedure.cool_down.is_none());
+    // A prediction has no such phase.
+    let mut single = plan.clone();
+    single.databases.truncate(1);
+    assert_eq!(SinglePlan::new(&single).err(), Some(SinglePlanError::Faults));
+    single.faults.clear();
+    assert!(SinglePlan::new(&single).is_ok());
     let moved = |name: &str| {
         let position = plan.designs.iter().position(|design| design.name == name);
         let position = position.expect("a design of the study");
