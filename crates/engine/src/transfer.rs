@@ -120,8 +120,8 @@ impl Transfer {
             let ready = [self.read, self.processed[0]];
             let room = [self.processed[1] + PIPE_BYTES, self.written + self.form.dirty_max.0];
             let can = |number: usize| {
-                !self.is_busy[number]
-                    && !(number == 0 && self.is_waiting)
+                let is_stopped = self.is_busy[number] || number == 0 && self.is_waiting;
+                !is_stopped
                     && ready[number] > self.processed[number]
                     && room[number] > self.processed[number]
             };
