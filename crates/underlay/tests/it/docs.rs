@@ -115,6 +115,36 @@ fn root() -> PathBuf {
 }
 
 /// The pages at the top, in `docs/` and in `docs/decisions/`.
+/// Examples in comments are compiled by `make test`, in two crates alone: anywhere else they would rot.
+#[test]
+fn examples_in_comments_are_where_they_are_tested() {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder is readable").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                let is_skipped =
+                    ["web", "core", "workload"].iter().any(|name| path.ends_with(name));
+                folders.extend((!is_skipped).then_some(path));
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("the file is readable");
+            let comment = |line: &str| {
+                let line = line.trim_start();
+                let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+                text.trim().strip_prefix("```").map(str::to_string)
+            };
+            let begins = text.lines().filter_map(comment).step_by(2);
+            found.extend(begins.filter(|kind| kind != "text").map(|_| path.clone()));
+        }
+    }
+    assert!(found.is_empty(), "examples that nobody compiles: {found:?}");
+}
+
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     for folder in ["", "docs", "docs/decisions"] {
