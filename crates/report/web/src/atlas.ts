@@ -56,9 +56,21 @@ export function atlasPage(atlas: Atlas): void {
   );
 }
 
+/** A headline ratio, with its study and what the page calls it. */
+interface Headline {
+  one: AtlasExperiment;
+  it: AtlasRatio;
+  label: string;
+}
+
+/** The headline ratios of a study: numbered, where there are several, so that chart and table name the same one. */
+function headlinesOf(one: AtlasExperiment): Headline[] {
+  const list = one.ratios.filter((it) => it.is_headline);
+  return list.map((it, index) => ({ one, it, label: list.length < 2 ? one.name : `${one.name} (${index + 1})` }));
+}
+
 function overview(atlas: Atlas): HTMLElement {
-  const rows = atlas.experiments.flatMap((one) =>
-    one.ratios.filter((it) => it.is_headline).map((it): [AtlasExperiment, AtlasRatio] => [one, it]));
+  const rows = atlas.experiments.flatMap(headlinesOf);
   const median = (error: number | null, whose: string) =>
     error === null ? null : html("p", {}, `Median error of the ratios of ${whose}: ${percent(error, 0)}.`);
   return section(
@@ -66,15 +78,15 @@ function overview(atlas: Atlas): HTMLElement {
     "Sizes, hosts and engines differ from those of the publications: ratios are compared, not values. Each is written so that the published one is 1 or more.",
     median(atlas.median_error, "runs"),
     median(atlas.simulated_median_error, "simulations"),
-    headlines(rows.filter(([, it]) => it.ours !== null)),
-    rows.length === 0 ? null : ratios(rows.map(([, it]) => it), "Headline ratios", {
-      heading: "Study", cells: rows.map(([one]) => html("a", { href: `#${idOf(one)}` }, one.name)),
+    headlines(rows.filter(({ it }) => it.ours !== null)),
+    rows.length === 0 ? null : ratios(rows.map(({ it }) => it), "Headline ratios", {
+      heading: "Study", cells: rows.map(({ one, label }) => html("a", { href: `#${idOf(one)}` }, label)),
     }),
   );
 }
 
 /** The headline ratios of all experiments at a glance. */
-function headlines(rows: [AtlasExperiment, AtlasRatio][]): Child {
+function headlines(rows: Headline[]): Child {
   if (rows.length === 0) return null;
   return figure({
     title: "Headline ratios",
@@ -82,11 +94,11 @@ function headlines(rows: [AtlasExperiment, AtlasRatio][]): Child {
     description: "The headline ratio of each experiment, published and ours; the table below has the numbers.",
     draw: (width) => drawForest(
       {
-        rows: rows.map(([one, it]) => ({
-          label: one.name, value: it.ours ?? 1, low: it.low, high: it.high, published: it.published,
+        rows: rows.map(({ it, label }) => ({
+          label, value: it.ours ?? 1, low: it.low, high: it.high, published: it.published,
           className: designLook(0).className,
           describe: () => [
-            html("div", { class: "readout-heading" }, `${one.name}: ${it.text}`),
+            html("div", { class: "readout-heading" }, `${label}: ${it.text}`),
             html("div", {}, `${it.metric}: published ${ratio(it.published)}, ours ${ratio(it.ours)}`),
           ],
         })),

@@ -468,6 +468,11 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       // Both ratios of an experiment are one row, and nothing is said of simulations where there are none.
       const rows = page.locator("#overview figure");
       assert.deepEqual([await rows.locator(".forest-point").count(), await rows.locator(".forest-published").count()], [2, 2]);
+      // Chart and table call a ratio the same, and no two the same.
+      const labels = await rows.locator("text.row-label").allTextContents();
+      const studies = await overview.locator("tbody tr th, tbody tr td:first-child").allTextContents();
+      assert.equal(new Set(labels).size, labels.length, `${labels}`);
+      assert.ok(labels.every((label) => studies.includes(label)), `${labels} in ${studies}`);
       assert.doesNotMatch(await overview.textContent(), /Simulated/);
       const headings = await page.locator("main table thead").evaluateAll((nodes) => nodes.map((head) =>
         [...head.querySelectorAll("th")].filter((cell) => !cell.textContent.trim()).length));
