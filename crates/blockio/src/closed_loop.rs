@@ -3,6 +3,9 @@
 //! Latency counts from the moment a request is handed to the kernel to the moment its completion is taken, on
 //! one thread: what this host itself costs is in it. [`JobResult::processor_share`] says whether the host
 //! rather than the target was the limit.
+//!
+//! A target that answers nothing in the whole measured time is measured for as many times as long as its first answer
+//! takes: nothing at all would be no result.
 
 use crate::error::BlockIoError;
 use crate::ring::{Completed, Ring};
@@ -40,7 +43,7 @@ pub struct JobResult {
     pub read: Histogram,
     /// Latency of writes, ns.
     pub write: Histogram,
-    /// The measured time.
+    /// The measured time: that of the job, or several times as long if nothing was answered before.
     pub duration: Nanos,
     /// Bytes moved in the measured time.
     pub bytes: u64,
@@ -91,6 +94,7 @@ pub fn run(
     while progress.goes_on {
         ring.wait(&mut completed)?;
         let now = Instant::now();
+        progress.extend(now);
         for Completed { slot } in completed.drain(..) {
             let (begun, request) = slots[slot as usize];
             progress.note(now, begun, &request);
@@ -170,6 +174,17 @@ impl Progress {
         self.last = now;
     }
 
+    /// Something was answered, at `now`. If it is the first and comes too late, the measured time is as many times as long.
+    fn extend(&mut self, now: Instant) {
+        let measure = self.end - self.measure_from;
+        if self.bytes > 0 || measure.is_zero() {
+            return;
+        }
+        while self.end < now {
+            self.end += measure;
+        }
+    }
+
     fn look(&mut self, now: Instant) {
         if self.processor_at_measure.is_none() && now >= self.measure_from {
             self.processor_at_measure = Some(processor_time());
@@ -198,4 +213,47 @@ impl Progress {
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, Progress};
+    use std::time::Duration;
+    use underlay_core::{Bytes, RootSeed};
+    use underlay_workload::block::{Access, BlockRequest, BlockWorkload};
+
+    #[test]
+    fn a_target_that_stalls_is_measured_until_it_answers() {
+        let workload = BlockWorkload { name: "none".to_string(), streams: Vec::new() };
+        let millis = Duration::from_millis;
+        let job = Job {
+            workload: &workload,
+            working_set: Bytes(4096),
+            queue_depth: 1,
+            warm_up: millis(10),
+            measure: millis(100),
+            interval: millis(10),
+            seed: RootSeed(1),
+        };
+        let request =
+            BlockRequest { stream: 0, access: Access::Read, offset_bytes: 0, length_bytes: 4096 };
+        let measured = |answers_ms: &[u64]| {
+            let mut progress = Progress::new(&job);
+            let began = progress.began;
+            for at in answers_ms {
+                let now = began + millis(*at);
+                progress.extend(now);
+                progress.note(now, began, &request);
+                progress.look(now);
+            }
+            assert!(!progress.goes_on, "the last answer comes after the end");
+            let result = progress.result();
+            (result.read.count(), result.duration.0 / 1_000_000)
+        };
+        assert_eq!(measured(&[50, 60, 120]), (2, 100));
+        // The first answer after 250 ms makes the time three times as long; what follows is as usual.
+        assert_eq!(measured(&[250, 300, 311]), (2, 300));
+        // One in the warm-up is none in the measured time.
+        assert_eq!(measured(&[5, 130, 211]), (1, 200));
+    }
 }
