@@ -64,8 +64,13 @@ const WORKLOADS: [(&str, f64, u32); 6] = [
 /// lone request take what it always takes), and the latter with hosts 1 ms apart, as between two sites: there a request
 /// takes long enough that what the host adds does not matter. And disks throughout, slow enough for any host.
 fn designs() -> Vec<Design> {
-    let near = NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 };
-    let far = NetworkSpec { latency: Nanos::from_millis(1), bytes_per_second: 1_250_000_000 };
+    let near = NetworkSpec {
+        latency: Nanos::from_micros(50),
+        bytes_per_second: 1_250_000_000,
+        divisor: 1,
+    };
+    let far =
+        NetworkSpec { latency: Nanos::from_millis(1), bytes_per_second: 1_250_000_000, divisor: 1 };
     let cluster = |hosts, divisor, network, buffer: Bytes| {
         let drive = |name| DeviceProfile { divisor, ..profile(name) };
         let mut spec = of_devices(hosts, &drive("s3610-400"), &drive("5200eco-1920"), network);

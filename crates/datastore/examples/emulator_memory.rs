@@ -88,7 +88,11 @@ fn main() -> Result<(), Failure> {
 }
 
 fn designs() -> Vec<(&'static str, DatastoreSpec)> {
-    let network = NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 3_125_000_000 };
+    let network = NetworkSpec {
+        latency: Nanos::from_micros(20),
+        bytes_per_second: 3_125_000_000,
+        divisor: 1,
+    };
     let (cache, capacity) = (profile("dc1500m-960"), profile("dc500m-1920"));
     // Its write buffer loses its content with the power: what could be lost is remembered.
     let mut volatile = cache.clone();

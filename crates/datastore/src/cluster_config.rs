@@ -13,7 +13,7 @@ use underlay_model::{
     SchedulerSpec, WriteBufferSpec,
 };
 
-use crate::config::ProfileConfig;
+use crate::config::{ProfileConfig, undivided};
 
 /// A whole cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,6 +112,8 @@ struct ReductionConfig {
 struct NetworkConfig {
     latency_ns: u64,
     bytes_per_second: u64,
+    #[serde(default = "undivided")]
+    divisor: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -158,6 +160,7 @@ impl ClusterConfig {
             network: NetworkConfig {
                 latency_ns: network.latency.0,
                 bytes_per_second: network.bytes_per_second,
+                divisor: network.divisor,
             },
             settings: SettingsConfig {
                 stripe_unit_bytes: settings.stripe_unit.0,
@@ -190,6 +193,7 @@ impl ClusterConfig {
             network: NetworkSpec {
                 latency: Nanos(self.network.latency_ns),
                 bytes_per_second: self.network.bytes_per_second,
+                divisor: self.network.divisor,
             },
             settings: ClusterSettings {
                 stripe_unit: Bytes(settings.stripe_unit_bytes),
@@ -423,7 +427,11 @@ mod tests {
         });
         let spec = ClusterSpec {
             hosts: hosts.collect(),
-            network: NetworkSpec { latency: Nanos(20_000), bytes_per_second: 1_250_000_000 },
+            network: NetworkSpec {
+                latency: Nanos(20_000),
+                bytes_per_second: 1_250_000_000,
+                divisor: 1,
+            },
             settings: ClusterSettings::default(),
         };
         let text = serde_json::to_string(&ClusterConfig::from_spec(&spec)).unwrap();

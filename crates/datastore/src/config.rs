@@ -271,7 +271,7 @@ impl ProfileConfig {
 }
 
 /// The divisor and the copies of a profile that names none.
-fn undivided() -> u32 {
+pub(crate) fn undivided() -> u32 {
     1
 }
 

@@ -28,7 +28,11 @@ fn cluster(hosts: usize) -> Cluster {
     };
     let spec = ClusterSpec {
         hosts: (0..hosts).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(30), bytes_per_second: 3_125_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(30),
+            bytes_per_second: 3_125_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     };
     Cluster::new(spec, RootSeed(1)).expect("valid")

@@ -14,6 +14,7 @@ use crate::link::{LinkState, Transfer};
 use crate::profile::{DeviceProfile, Flash, Medium};
 use crate::request::{Operation, Request};
 use crate::service_factor::ServiceFactor;
+use crate::stage::{CREDIT, Stage};
 use crate::write_buffer::WriteBufferState;
 use rand::Rng;
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -39,7 +40,7 @@ pub struct Device {
     medium: MediumState,
     link: Option<LinkState>,
     buffer: Option<WriteBufferState>,
-    command_free: Nanos,
+    commands: Stage,
     last_arrival: Nanos,
 }
 
@@ -93,7 +94,7 @@ impl Device {
             buffer: profile
                 .write_buffer
                 .map(|buffer| WriteBufferState::new(buffer, divisor, program_bytes)),
-            command_free: Nanos::ZERO,
+            commands: Stage::new(divisor, CREDIT),
             last_arrival: Nanos::ZERO,
             profile: profile.clone(),
         }
@@ -184,13 +185,13 @@ impl Device {
     pub fn serial_free(&self, operation: Operation) -> Nanos {
         let link = |pick: fn(&LinkState) -> Nanos| self.link.as_ref().map_or(Nanos::ZERO, pick);
         match operation {
-            Operation::Read => self.command_free.max(link(LinkState::read_free)),
+            Operation::Read => self.commands.free().max(link(LinkState::read_free)),
             Operation::Write => {
                 let room = self.buffer.as_ref().map_or(Nanos::ZERO, |buffer| buffer.room_free());
-                self.command_free.max(link(LinkState::write_free)).max(room)
+                self.commands.free().max(link(LinkState::write_free)).max(room)
             }
             Operation::Flush => Nanos::ZERO,
-            Operation::Discard => self.command_free,
+            Operation::Discard => self.commands.free(),
         }
     }
 
@@ -208,9 +209,7 @@ impl Device {
 
     /// Passes the serial command stage; returns its end.
     fn command(&mut self, now: Nanos, duration: Nanos) -> Nanos {
-        let start = self.command_free.max(now);
-        self.command_free = start + Nanos(duration.0 * u64::from(self.profile.divisor));
-        start + duration
+        self.commands.serve(now, duration) + duration
     }
 
     // Reads and writes apart, and neither in `submit`: together they have too much to keep in registers.

@@ -14,13 +14,13 @@
 //! Distances are relative to the extent in use, not to the whole platter: a scaled-down volume
 //! then behaves like the full disk it stands for, instead of like its outermost ring.
 //!
-//! A divided disk (see [`crate::DeviceProfile::divisor`]) serves a request as fast as the whole one, and belongs to others
-//! for the rest of the time that the request occupies it.
+//! A divided disk (see [`crate::DeviceProfile::divisor`]) belongs to others for the rest of the time: see [`crate::stage`].
 
 use crate::link::transfer_time;
 use crate::profile::Disk;
 use crate::service_factor::ServiceFactor;
 use crate::service_time::unit_interval;
+use crate::stage::Stage;
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos};
@@ -28,6 +28,8 @@ use underlay_core::{Bytes, Nanos};
 /// Additional draws per waiting command to the power of [`CHOICE_EXPONENT`].
 const CHOICE_GAIN: f64 = 0.9;
 const CHOICE_EXPONENT: f64 = 0.75;
+/// Of a divided disk, for each further part: several requests.
+const CREDIT: Nanos = Nanos::from_millis(64);
 
 /// The state of one arm.
 #[derive(Clone, Debug)]
@@ -36,13 +38,11 @@ pub(crate) struct Arm {
     /// Extent that distances are relative to, in bytes.
     extent: Bytes,
     rotation: Nanos,
-    divisor: u64,
     /// Address after the last byte served.
     head: u64,
     /// When the last byte was served.
     last_done: Nanos,
-    /// When the next request can be served.
-    free: Nanos,
+    stage: Stage,
     /// Completions of the commands not yet done, ascending.
     waiting: VecDeque<Nanos>,
     random: Pcg64,
@@ -69,10 +69,9 @@ impl Arm {
             disk: disk.clone(),
             extent,
             rotation: Nanos(60_000_000_000 / u64::from(disk.rotations_per_minute)),
-            divisor: u64::from(divisor),
             head: 0,
             last_done: Nanos::ZERO,
-            free: Nanos::ZERO,
+            stage: Stage::new(divisor, CREDIT),
             waiting: VecDeque::with_capacity(1024),
             random,
         }
@@ -88,7 +87,6 @@ impl Arm {
         factor: ServiceFactor,
     ) -> ArmService {
         while self.waiting.pop_front_if(|done| *done <= now).is_some() {}
-        let start = now.max(self.free);
         let positioning = if offset == self.head {
             self.continue_run(now, direction)
         } else {
@@ -96,10 +94,9 @@ impl Arm {
         };
         let as_it_is = positioning + transfer_time(bytes, self.disk.media_bytes_per_second);
         let service = factor.of(as_it_is);
-        let done = start + service;
+        let done = self.stage.serve(now, service) + service;
         debug_assert!(done >= self.last_done, "one arm serves in the order of arrival");
         self.last_done = done;
-        self.free = start + Nanos(service.0 * self.divisor);
         self.head = offset + bytes;
         self.waiting.push_back(done);
         ArmService { done, service }

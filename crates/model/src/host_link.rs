@@ -4,11 +4,11 @@
 //! the link after its device has delivered it; what it writes, before its device sees it. Commands and answers without
 //! data take the latency only. Frames are not modelled: the rate is what the link carries of data.
 //!
-//! A divided link (see [`crate::DeviceProfile::divisor`]) is one part in so many of it: a transfer takes as long as ever,
-//! and occupies the link so many times as long.
+//! A divided link (see [`crate::DeviceProfile::divisor`]) is one part in so many of it: see [`crate::stage`].
 
 use crate::link::transfer_time;
 use crate::request::{Operation, Request};
+use crate::stage::{CREDIT, Stage};
 use underlay_core::Nanos;
 
 /// A link between a host and its devices.
@@ -51,8 +51,8 @@ pub struct LinkUse {
 #[derive(Clone, Debug)]
 pub(crate) struct HostLinkState {
     link: HostLink,
-    read_free: Nanos,
-    write_free: Nanos,
+    reads: Stage,
+    writes: Stage,
     used: LinkUse,
 }
 
@@ -69,8 +69,8 @@ impl HostLinkState {
         assert_eq!(link.problem(), None, "a link");
         HostLinkState {
             link,
-            read_free: Nanos::ZERO,
-            write_free: Nanos::ZERO,
+            reads: Stage::new(link.divisor, CREDIT),
+            writes: Stage::new(link.divisor, CREDIT),
             used: LinkUse::default(),
         }
     }
@@ -83,18 +83,16 @@ impl HostLinkState {
             Operation::Flush | Operation::Discard => 0,
         };
         let wire = transfer_time(bytes, self.link.bytes_per_second);
-        let occupied = Nanos(wire.0 * u64::from(self.link.divisor));
-        let (free, busy) = match request.operation {
-            Operation::Read => (&mut self.read_free, &mut self.used.read_busy),
-            _ => (&mut self.write_free, &mut self.used.write_busy),
+        let (stage, busy) = match request.operation {
+            Operation::Read => (&mut self.reads, &mut self.used.read_busy),
+            _ => (&mut self.writes, &mut self.used.write_busy),
         };
         // What carries nothing does not wait for the others' data.
         if bytes == 0 {
             return Passed { at: served + self.link.latency, queue: Nanos::ZERO };
         }
-        let start = (*free).max(now);
-        *free = start + occupied;
-        *busy += occupied;
+        let start = stage.serve(now, wire);
+        *busy += stage.charge(wire);
         let ready = match request.operation {
             // The backlog shrinks while the device reads.
             Operation::Read => served.max(start),
@@ -118,6 +116,7 @@ impl HostLinkState {
 mod tests {
     use super::{HostLink, HostLinkState, Passed};
     use crate::request::Request;
+    use crate::stage::CREDIT;
     use underlay_core::Nanos;
 
     fn link(divisor: u32) -> HostLinkState {
@@ -150,8 +149,11 @@ mod tests {
     fn a_part_of_a_link_takes_as_long_and_carries_less() {
         let mut link = link(8);
         let read = Request::read(0, 4096);
-        assert_eq!(link.pass(Nanos(0), Nanos(0), &read).at, Nanos(4_106));
-        assert_eq!(link.pass(Nanos(0), Nanos(0), &read).at, Nanos(8 * 4_096 + 4_106));
+        let mut pass = || link.pass(Nanos(0), Nanos(0), &read).at.0;
+        assert_eq!((pass(), pass()), (4_106, 2 * 4_096 + 10));
+        let thousandth = (2..1000).map(|_| pass()).last();
+        assert_eq!(thousandth, Some(999 * 8 * 4_096 - 7 * CREDIT.0 + 4_106));
+        assert_eq!(link.used().read_busy, Nanos(1000 * 8 * 4_096));
     }
 
     #[test]

@@ -34,6 +34,8 @@ mod service_factor;
 
 mod service_time;
 
+mod stage;
+
 mod flash;
 
 mod disk;

@@ -5,41 +5,41 @@
 //! limits the rate and adds the backlog it has at arrival, and never makes a request wait for
 //! another request's unit.
 //!
-//! A divided device (see [`crate::DeviceProfile::divisor`]) owns its link for a part of the time: a transfer
-//! takes as long as ever, and occupies the link that many times as long.
+//! A divided device (see [`crate::DeviceProfile::divisor`]) owns its link for a part of the time: see
+//! [`crate::stage`].
 
 use crate::profile::{Duplex, Link};
 use crate::service_factor::ServiceFactor;
+use crate::stage::{CREDIT, Stage};
 use underlay_core::Nanos;
 
 /// Latencies are quoted for 4 KiB, so the transfer of the first 4 KiB is already in them.
 const QUOTED_BYTES: u64 = 4096;
 
-/// The two directions of a link, each with the time at which its backlog ends.
+/// The two directions of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkState {
     link: Link,
-    divisor: u32,
-    read_free: Nanos,
-    write_free: Nanos,
+    reads: Stage,
+    writes: Stage,
     read_times: TransferTimes,
     write_times: TransferTimes,
 }
 
-/// How long a transfer takes and occupies the cable. That of the last length is remembered: the next one nearly always has it.
+/// How long a transfer takes. That of the last length is remembered: the next one nearly always has it.
 #[derive(Clone, Copy, Debug, Default)]
 struct TransferTimes {
     bytes: u64,
-    occupied: Nanos,
+    whole: Nanos,
     extra: Nanos,
 }
 
 impl TransferTimes {
-    fn of(&mut self, bytes: u64, bytes_per_second: u64, divisor: u32) -> TransferTimes {
+    fn of(&mut self, bytes: u64, bytes_per_second: u64) -> TransferTimes {
         if self.bytes != bytes {
-            let occupied = transfer_time(bytes * u64::from(divisor), bytes_per_second);
+            let whole = transfer_time(bytes, bytes_per_second);
             let extra = transfer_time(bytes.saturating_sub(QUOTED_BYTES), bytes_per_second);
-            *self = TransferTimes { bytes, occupied, extra };
+            *self = TransferTimes { bytes, whole, extra };
         }
         *self
     }
@@ -58,9 +58,8 @@ impl LinkState {
     pub(crate) fn new(link: Link, divisor: u32) -> LinkState {
         LinkState {
             link,
-            divisor,
-            read_free: Nanos::ZERO,
-            write_free: Nanos::ZERO,
+            reads: Stage::new(divisor, CREDIT),
+            writes: Stage::new(divisor, CREDIT),
             read_times: TransferTimes::default(),
             write_times: TransferTimes::default(),
         }
@@ -68,42 +67,41 @@ impl LinkState {
 
     /// When the device-to-host direction is free.
     pub(crate) fn read_free(&self) -> Nanos {
-        self.read_free
+        self.reads.free()
     }
 
     /// When the host-to-device direction is free.
     pub(crate) fn write_free(&self) -> Nanos {
         match self.link.duplex {
-            Duplex::Half => self.read_free,
-            Duplex::Full => self.write_free,
+            Duplex::Half => self.reads.free(),
+            Duplex::Full => self.writes.free(),
         }
     }
 
     /// Reserves the device-to-host direction from `ready` on.
     pub(crate) fn read(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
-        let times = self.read_times.of(bytes, self.link.read_bytes_per_second, self.divisor);
-        reserve(&mut self.read_free, ready, times, factor)
+        let times = self.read_times.of(bytes, self.link.read_bytes_per_second);
+        reserve(&mut self.reads, ready, times, factor)
     }
 
     /// Reserves the host-to-device direction from `ready` on.
     pub(crate) fn write(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
-        let times = self.write_times.of(bytes, self.link.write_bytes_per_second, self.divisor);
-        let free = match self.link.duplex {
-            Duplex::Half => &mut self.read_free,
-            Duplex::Full => &mut self.write_free,
+        let times = self.write_times.of(bytes, self.link.write_bytes_per_second);
+        let stage = match self.link.duplex {
+            Duplex::Half => &mut self.reads,
+            Duplex::Full => &mut self.writes,
         };
-        reserve(free, ready, times, factor)
+        reserve(stage, ready, times, factor)
     }
 }
 
 fn reserve(
-    free: &mut Nanos,
+    stage: &mut Stage,
     ready: Nanos,
     times: TransferTimes,
     factor: ServiceFactor,
 ) -> Transfer {
-    let start = (*free).max(ready);
-    *free = start + factor.of(times.occupied);
+    let start = stage.serve(ready, factor.of(times.whole));
     Transfer { start, extra: factor.of(times.extra) }
 }
 
@@ -123,6 +121,7 @@ mod tests {
     use super::{LinkState, transfer_time};
     use crate::profile::{Duplex, Link};
     use crate::service_factor::ServiceFactor;
+    use crate::stage::CREDIT;
     use underlay_core::Nanos;
 
     const ONE: ServiceFactor = ServiceFactor::ONE;
@@ -162,10 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn a_divided_link_is_occupied_longer_by_an_equally_fast_transfer() {
+    fn a_divided_link_transfers_as_fast_until_its_credit_is_used_up() {
         let mut link = divided_link(Duplex::Full, 8);
-        assert_eq!(link.read(Nanos(0), 8192, ONE).extra, Nanos(4096));
-        assert_eq!(link.read(Nanos(0), 8192, ONE).start, Nanos(8 * 8192));
+        let mut transfer = || link.read(Nanos(0), 1_000_000, ONE);
+        assert_eq!((transfer().start, transfer().start), (Nanos(0), Nanos(1_000_000)));
+        let credit = 7 * CREDIT.0;
+        let starts: Vec<u64> = (2..40).map(|_| transfer().start.0).collect();
+        assert_eq!(starts[37], 39 * 8_000_000 - credit);
+        assert_eq!(transfer().extra, Nanos(1_000_000 - 4096));
     }
 
     #[test]

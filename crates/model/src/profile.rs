@@ -41,8 +41,8 @@ pub struct DeviceProfile {
     /// flush waits for nothing; if not, a flush waits until the buffer is drained.
     pub power_loss_protected: bool,
     /// The device is one part in so many of what the numbers above describe; 1 = all of it. Every stage
-    /// (commands, units or arm, link, drain) is occupied so many times as long by a request, so the rates
-    /// fall by this factor, while a request that finds the device idle takes as long as ever. Sizes
+    /// (commands, units or arm, link, drain) passes so much less, so the rates fall by this factor, while a
+    /// request that finds the device idle takes as long as ever, and so does a burst (see [`crate::stage`]). Sizes
     /// (capacity, buffer) are not divided by it. Range 1 to 4096.
     pub divisor: u32,
     /// Equal drives that all hold the same (RAID-1); 1 = a single drive. [`crate::Store`] keeps the copies; a lone

@@ -39,7 +39,11 @@ fn cluster(policy: Policy, stack: Stack) -> ClusterTarget {
     };
     let spec = ClusterSpec {
         hosts: (0..4).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(30), bytes_per_second: 3_125_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(30),
+            bytes_per_second: 3_125_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     };
     let target = ClusterTarget::new(&spec, policy, stack, &[WORKING_SET], RootSeed(1));

@@ -495,7 +495,7 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
     let network = &plan.spec.network;
     page.line(&format!(
         "    network {} per second and host, {} one way",
-        Bytes(network.bytes_per_second),
+        Bytes(network.bytes_per_second / u64::from(network.divisor)),
         network.latency
     ));
     let policy = &plan.policy;

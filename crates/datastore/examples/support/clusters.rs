@@ -47,7 +47,8 @@ pub fn of_devices(
 
 /// Devices and a network that take no time: what is left is what the emulator itself costs.
 pub fn null(hosts: usize) -> ClusterSpec {
-    let network = NetworkSpec { latency: Nanos::ZERO, bytes_per_second: 1_000_000_000_000 };
+    let network =
+        NetworkSpec { latency: Nanos::ZERO, bytes_per_second: 1_000_000_000_000, divisor: 1 };
     let mut device = profile("null");
     device.capacity = Bytes::from_gib(64);
     of_devices(hosts, &device, &device, network)

@@ -99,6 +99,7 @@ mod tests {
             network: NetworkSpec {
                 latency: underlay_core::Nanos::from_micros(20),
                 bytes_per_second: 1_000_000_000,
+                divisor: 1,
             },
             settings: ClusterSettings::default(),
         };

@@ -35,7 +35,11 @@ fn small_cluster() -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..4).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     }
 }

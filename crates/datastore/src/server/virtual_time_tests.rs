@@ -154,7 +154,11 @@ fn cluster(
     };
     ClusterSpec {
         hosts: (0..hosts).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(50),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     }
 }

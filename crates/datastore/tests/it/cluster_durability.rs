@@ -50,6 +50,7 @@ impl Bench {
             network: NetworkSpec {
                 latency: Nanos::from_micros(5),
                 bytes_per_second: 3_000_000_000,
+                divisor: 1,
             },
             settings: ClusterSettings {
                 stripe_unit: Bytes(UNIT),

@@ -68,7 +68,11 @@ fn spec(random: &mut Pcg64, durability: Durability) -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..5).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings {
             stripe_unit: Bytes::from_kib(64),
             repair_delay: Nanos::from_millis(random.random_range(5..200)),

@@ -20,7 +20,11 @@ fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
     };
     let spec = ClusterSpec {
         hosts: (0..5).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     };
     let policy = Policy { failures_to_tolerate, ..Policy::DEFAULT };

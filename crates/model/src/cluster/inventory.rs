@@ -81,7 +81,8 @@ impl Inventory {
     /// Adds a host that was checked.
     pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
         let id = HostId(self.hosts.len() as u32);
-        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref()));
+        let divisor = self.network.link_divisor();
+        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref(), divisor));
         for group in &spec.groups {
             self.push_group(id, group);
         }

@@ -32,6 +32,11 @@ impl Network {
         self.last = (0, Nanos::ZERO);
     }
 
+    /// The part of its link that a host has: one in so many.
+    pub(super) fn link_divisor(&self) -> u32 {
+        self.spec.divisor
+    }
+
     #[inline]
     fn latency(&self) -> Nanos {
         self.factor.of(self.spec.latency)
@@ -58,13 +63,10 @@ impl Network {
         }
         let (wire, latency) = (self.wire_time(bytes), self.latency());
         let sender = &mut hosts[from.0 as usize];
-        let departure = now.max(sender.send_free);
-        sender.send_free = departure + wire;
+        let departure = sender.send.serve(now, wire);
         let receiver = &mut hosts[to.0 as usize];
-        let arrival = (departure + latency).max(receiver.receive_free) + wire;
+        let arrival = receiver.receive.serve(departure + latency, wire) + wire;
         debug_assert!(arrival >= now + latency, "a message takes at least the latency");
-        debug_assert!(arrival >= receiver.receive_free, "a link carries one message at a time");
-        receiver.receive_free = arrival;
         arrival
     }
 
@@ -89,10 +91,10 @@ mod tests {
 
     #[test]
     fn messages_share_links_and_local_ones_are_free() {
-        let spec = NetworkSpec { latency: Nanos(100), bytes_per_second: 1_000_000_000 };
+        let spec = NetworkSpec { latency: Nanos(100), bytes_per_second: 1_000_000_000, divisor: 1 };
         let mut network = Network::new(spec);
         let mut hosts: Vec<Host> =
-            (0..3).map(|id| Host::new(HostId(id), &format!("h{id}"), None)).collect();
+            (0..3).map(|id| Host::new(HostId(id), &format!("h{id}"), None, 1)).collect();
         let mut send = |from, to, bytes| {
             network.travel(&mut hosts, HostId(from), HostId(to), bytes, Nanos(0)).0
         };

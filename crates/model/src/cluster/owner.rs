@@ -75,7 +75,11 @@ mod tests {
         };
         let spec = ClusterSpec {
             hosts: vec![host("a"), host("b")],
-            network: NetworkSpec { latency: ONE_WAY, bytes_per_second: 1_000_000_000_000 },
+            network: NetworkSpec {
+                latency: ONE_WAY,
+                bytes_per_second: 1_000_000_000_000,
+                divisor: 1,
+            },
             settings: ClusterSettings::default(),
         };
         let mut cluster = Cluster::new(spec, RootSeed(1)).expect("a valid cluster");

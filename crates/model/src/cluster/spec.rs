@@ -35,6 +35,8 @@ pub struct NetworkSpec {
     pub latency: Nanos,
     /// Each direction of each host's link; 1 MB/s to 1 TB/s.
     pub bytes_per_second: u64,
+    /// The links are one part in so many of that, see [`crate::DeviceProfile::divisor`]; 1 = all of it. Range 1 to 4096.
+    pub divisor: u32,
 }
 
 /// Everything that is not hardware. Defaults: [`ClusterSettings::default`], each with its source.
@@ -126,6 +128,9 @@ impl ClusterSpec {
         }
         if network.latency > Nanos::from_secs(1) {
             problem(&mut problems, "network.latency", "latency lies in 0 to 1 s");
+        }
+        if !(1..=4096).contains(&network.divisor) {
+            problem(&mut problems, "network.divisor", "links are divided by 1 to 4096");
         }
         self.settings.check(&mut problems);
         problems

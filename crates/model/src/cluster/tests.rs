@@ -33,7 +33,11 @@ fn host(index: usize, disks: usize) -> HostSpec {
 fn spec(hosts: usize, disks: usize) -> ClusterSpec {
     ClusterSpec {
         hosts: (0..hosts).map(|index| host(index, disks)).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(50),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings {
             stripe_unit: Bytes::from_kib(64),
             repair_delay: Nanos::from_secs(60),

@@ -6,6 +6,7 @@ use super::data_command::Durability;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId};
 use crate::disk_group::{DiskGroup, DiskGroupSpec, Reduction};
 use crate::profile::DeviceProfile;
+use crate::stage::{CREDIT, Stage};
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 
@@ -17,14 +18,20 @@ pub(super) struct Host {
     pub(super) fault_domain: String,
     /// Components and witnesses it holds.
     pub(super) components: u32,
-    /// When its link is free, by direction.
-    pub(super) send_free: Nanos,
-    pub(super) receive_free: Nanos,
+    /// Its link, by direction.
+    pub(super) send: Stage,
+    pub(super) receive: Stage,
 }
 
 impl Host {
-    /// A running host.
-    pub(super) fn new(id: HostId, name: &str, fault_domain: Option<&str>) -> Host {
+    /// A running host with one part in `link_divisor` of its link.
+    pub(super) fn new(
+        id: HostId,
+        name: &str,
+        fault_domain: Option<&str>,
+        link_divisor: u32,
+    ) -> Host {
+        let link = Stage::new(link_divisor, CREDIT);
         Host {
             id,
             name: name.to_string(),
@@ -32,8 +39,8 @@ impl Host {
             fault_domain: fault_domain
                 .map_or_else(|| format!("host:{name}"), |name| format!("domain:{name}")),
             components: 0,
-            send_free: Nanos::ZERO,
-            receive_free: Nanos::ZERO,
+            send: link,
+            receive: link,
         }
     }
 }

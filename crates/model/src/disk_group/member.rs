@@ -350,7 +350,6 @@ fn parallelism(profile: &DeviceProfile) -> (u32, u32) {
 /// How long before its serial stages become free a device is sent the next request: long enough for the
 /// request to have passed the command stage when the link becomes free.
 fn ahead(profile: &DeviceProfile) -> Nanos {
-    let divisor = u64::from(profile.divisor);
     let command = match &profile.medium {
         Medium::Flash(flash) => flash.read_command.max(flash.write_command),
         Medium::Instant | Medium::Disk(_) => Nanos::ZERO,
@@ -358,5 +357,5 @@ fn ahead(profile: &DeviceProfile) -> Nanos {
     let page = profile
         .link
         .map_or(Nanos::ZERO, |link| crate::link::transfer_time(4096, link.read_bytes_per_second));
-    Nanos((2 * command.0 + page.0) * divisor)
+    Nanos(2 * command.0 + page.0)
 }

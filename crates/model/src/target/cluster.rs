@@ -256,7 +256,7 @@ mod tests {
         };
         let spec = ClusterSpec {
             hosts: (0..3).map(host).collect(),
-            network: NetworkSpec { latency: Nanos(1), bytes_per_second: 1 << 30 },
+            network: NetworkSpec { latency: Nanos(1), bytes_per_second: 1 << 30, divisor: 1 },
             settings: ClusterSettings { components_per_host: 400, ..ClusterSettings::default() },
         };
         let volumes = [Bytes::from_mib(64)];

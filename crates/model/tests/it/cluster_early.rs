@@ -22,7 +22,11 @@ fn cluster(policy: Policy) -> (Cluster, underlay_model::cluster::VolumeId) {
     };
     let spec = ClusterSpec {
         hosts: (0..4).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(30), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(30),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     };
     let mut cluster = Cluster::new(spec, RootSeed(5)).expect("valid");

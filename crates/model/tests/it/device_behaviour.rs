@@ -434,15 +434,16 @@ fn a_divided_device_serves_a_lone_request_as_fast_as_the_whole_one() {
 
 #[test]
 fn a_divided_device_has_its_share_of_every_rate() {
-    let random = random_reads(256);
+    // Long enough to use up what a burst is given.
+    let random = ClosedLoop { warm_up: 40_000, ..random_reads(256) };
     let sequential = ClosedLoop {
         block_bytes: 128 << 10,
         pattern: Pattern::Sequential,
-        warm_up: 1_000,
+        warm_up: 10_000,
         measured: 8_000,
         ..random_reads(32)
     };
-    let write = |spec: ClosedLoop| ClosedLoop { read_share: 0.0, warm_up: 12_000, ..spec };
+    let write = |spec: ClosedLoop| ClosedLoop { read_share: 0.0, warm_up: 40_000, ..spec };
     for full in builtin::all().iter().filter(|profile| !profile.is_instant()) {
         for (what, spec) in [
             ("random reads", random),
@@ -455,7 +456,7 @@ fn a_divided_device_has_its_share_of_every_rate() {
             for divisor in [4, 16] {
                 let part = measure(&DeviceProfile { divisor, ..full.clone() }, &spec).iops();
                 let name = format!("{} by {divisor}: {what}", full.name);
-                assert_close(&name, part, whole / f64::from(divisor), 0.04);
+                assert_close(&name, part, whole / f64::from(divisor), 0.05);
             }
         }
     }
@@ -464,13 +465,22 @@ fn a_divided_device_has_its_share_of_every_rate() {
 /// Similarity: a part of the device under its part of the queue depth shows the same latencies.
 #[test]
 fn a_divided_device_under_its_part_of_the_load_shows_the_same_latencies() {
-    for (name, depth) in [("dc1500m-960", 64), ("dc1500m-960", 16), ("dc500m-1920", 8)] {
+    for (name, depth, divisor) in [
+        ("dc1500m-960", 64, 4),
+        ("dc1500m-960", 16, 4),
+        ("dc500m-1920", 8, 4),
+        ("5200eco-1920", 16, 16),
+        ("dc1500m-960", 64, 32),
+    ] {
         let full = builtin_profile(name);
         let whole = measure(&full, &random_reads(depth));
-        let part = measure(&DeviceProfile { divisor: 4, ..full }, &random_reads(depth / 4));
-        let what = format!("{name} at {depth}");
-        assert_close(&what, part.iops() * 4.0, whole.iops(), 0.15);
+        let part = measure(&DeviceProfile { divisor, ..full }, &random_reads(depth / divisor));
+        let what = format!("{name} at {depth}, one part in {divisor}");
+        assert_close(&what, part.iops() * f64::from(divisor), whole.iops(), 0.15);
         assert_close(&what, mean_micros(&part.read), mean_micros(&whole.read), 0.15);
-        assert_close(&what, micros(&part.read, 0.99), micros(&whole.read, 0.99), 0.35);
+        // Few requests at a time meet others less often.
+        if divisor == 4 {
+            assert_close(&what, micros(&part.read, 0.99), micros(&whole.read, 0.99), 0.35);
+        }
     }
 }

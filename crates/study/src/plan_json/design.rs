@@ -83,7 +83,11 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
     let policy = &plan.policy;
     let mut cluster = json!({
         "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
-        "network": { "latency_ns": network.latency.0, "bytes_per_second": network.bytes_per_second },
+        "network": {
+            "latency_ns": network.latency.0,
+            "bytes_per_second": network.bytes_per_second,
+            "divisor": network.divisor,
+        },
         "policy": {
             "failures_to_tolerate": policy.failures_to_tolerate,
             "method": policy.method.word(),

@@ -465,10 +465,10 @@ impl Resolver<'_> {
                 );
             }
         }
-        let k = u64::from(self.scale.divisor);
         Some(NetworkSpec {
             latency: latency?.value,
-            bytes_per_second: (rate?.value / k).max(1_000_000),
+            bytes_per_second: rate?.value,
+            divisor: self.scale.divisor,
         })
     }
 

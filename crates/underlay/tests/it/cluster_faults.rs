@@ -35,6 +35,7 @@ fn spec(hosts: usize, failures_to_tolerate: u8) -> DatastoreSpec {
                 network: NetworkSpec {
                     latency: Nanos::from_micros(20),
                     bytes_per_second: 1_250_000_000,
+                    divisor: 1,
                 },
                 settings: ClusterSettings {
                     failure_detection: Nanos::from_millis(200),

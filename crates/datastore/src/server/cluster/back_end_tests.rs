@@ -24,7 +24,11 @@ fn cluster(directory: &Path) -> (ClusterBackEnd<u32>, Exchange<u32>) {
     };
     let spec = ClusterSpec {
         hosts: (0..3).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(50),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     };
     let plane = ClusterPlane::open(spec, RootSeed(1), directory, None).unwrap();

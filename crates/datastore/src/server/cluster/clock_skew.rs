@@ -341,6 +341,7 @@ mod tests {
             network: NetworkSpec {
                 latency: Nanos::from_micros(50),
                 bytes_per_second: 1_250_000_000,
+                divisor: 1,
             },
             settings: ClusterSettings::default(),
         };

@@ -42,7 +42,11 @@ fn spec_of(hosts: usize, is_protected: impl Fn(usize) -> bool) -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..hosts).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     }
 }

@@ -39,7 +39,11 @@ pub(super) fn spec() -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..HOSTS).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(5), bytes_per_second: 3_000_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(5),
+            bytes_per_second: 3_000_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings {
             stripe_unit: Bytes::from_kib(64),
             resync_slice: Bytes::from_kib(64),

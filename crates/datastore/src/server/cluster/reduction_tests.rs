@@ -35,7 +35,11 @@ fn spec(reduction: Reduction) -> ClusterSpec {
     ClusterSpec {
         // Two replicas and a witness: each of two groups has all of a volume.
         hosts: (0..3).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings::default(),
     }
 }

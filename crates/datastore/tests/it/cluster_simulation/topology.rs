@@ -33,6 +33,7 @@ pub fn cluster(random: &mut Pcg64, power: Power) -> ClusterSpec {
         network: NetworkSpec {
             latency: Nanos::from_micros(random.random_range(0..200)),
             bytes_per_second: 1_250_000_000,
+            divisor: 1,
         },
         settings: settings(random),
     }

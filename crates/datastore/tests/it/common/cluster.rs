@@ -28,7 +28,11 @@ pub fn cluster(hosts: usize) -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..hosts).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 1_250_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings {
             // Failures are noticed, and repaired, within the patience of a test.
             failure_detection: Nanos::from_millis(200),

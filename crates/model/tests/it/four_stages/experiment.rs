@@ -75,7 +75,11 @@ fn spec() -> ClusterSpec {
     };
     ClusterSpec {
         hosts: (0..3).map(host).collect(),
-        network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 3_125_000_000 },
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 3_125_000_000,
+            divisor: 1,
+        },
         settings: ClusterSettings {
             resync_window: 32,
             failure_detection: Nanos::from_millis(1),

@@ -1,0 +1,107 @@
+//! A stage that serves one request at a time, in order of arrival: a command processor, a cable, an arm.
+//!
+//! A divided stage (see [`crate::DeviceProfile::divisor`]) is one part in `k` of a whole one. A request takes as long
+//! as ever in it, and pays `k` times that: the difference is the time of the other parts' owners. Those
+//! would not ask in step with this one. So a stage gives credit: a burst is served at the pace of the whole
+//! stage, and only what is owed beyond the credit is waited for. Without credit a request would wait `k`
+//! times as long as in the whole stage behind one that came just before it.
+//!
+//! Not here: parallel units, of which a divided device has fewer instead (see [`crate::flash`]), and the drain of
+//! a write buffer, whose backlog is bytes.
+
+use underlay_core::Nanos;
+
+/// A whole stage of a solid-state drive or a network owes nothing for this long per further part: several transfers of
+/// 1 MiB.
+pub(crate) const CREDIT: Nanos = Nanos::from_millis(4);
+
+/// One stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage {
+    divisor: u64,
+    credit: Nanos,
+    /// When the last request has left.
+    left: Nanos,
+    /// When everything is paid for.
+    paid: Nanos,
+}
+
+impl Stage {
+    /// An idle stage, one part in `divisor` of a whole one, with `credit` for each further part.
+    pub(crate) fn new(divisor: u32, credit: Nanos) -> Stage {
+        assert!(divisor > 0, "a stage is one part in 1 or more");
+        let divisor = u64::from(divisor);
+        let credit = Nanos(credit.0 * (divisor - 1));
+        Stage { divisor, credit, left: Nanos::ZERO, paid: Nanos::ZERO }
+    }
+
+    /// The earliest time at which a further request is served.
+    #[inline]
+    pub(crate) fn free(&self) -> Nanos {
+        self.left.max(self.paid.saturating_sub(self.credit))
+    }
+
+    /// Serves a request that is there at `now` and takes `service`; returns when it begins.
+    #[inline]
+    pub(crate) fn serve(&mut self, now: Nanos, service: Nanos) -> Nanos {
+        let start = now.max(self.free());
+        debug_assert!(start >= self.left, "one request at a time");
+        self.left = start + service;
+        self.paid = self.paid.max(start) + self.charge(service);
+        start
+    }
+
+    /// What a request of that length pays.
+    #[inline]
+    pub(crate) fn charge(&self, service: Nanos) -> Nanos {
+        Nanos(service.0 * self.divisor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stage;
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+    use underlay_core::Nanos;
+
+    #[test]
+    fn a_whole_stage_serves_one_after_the_other() {
+        let mut stage = Stage::new(1, Nanos(1_000));
+        assert_eq!(stage.serve(Nanos(5), Nanos(10)), Nanos(5));
+        assert_eq!(stage.serve(Nanos(5), Nanos(10)), Nanos(15));
+        assert_eq!(stage.free(), Nanos(25));
+        assert_eq!(stage.serve(Nanos(40), Nanos(10)), Nanos(40));
+    }
+
+    #[test]
+    fn a_divided_stage_serves_a_burst_as_fast_and_then_its_part_of_the_rate() {
+        let mut stage = Stage::new(8, Nanos(20));
+        let mut serve = || stage.serve(Nanos::ZERO, Nanos(10)).0;
+        // The credit of 140 ns is used up by two requests of 80 ns.
+        assert_eq!([serve(), serve(), serve(), serve()], [0, 10, 20, 100]);
+        assert_eq!([serve(), serve()], [180, 260]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_is_served_than_the_part_and_its_credit(
+            divisor in 1u32..200,
+            credit in 0u64..10_000,
+            requests in proptest::collection::vec((0u64..3_000, 0u64..2_000, any::<bool>()), 1..200),
+        ) {
+            let mut stage = Stage::new(divisor, Nanos(credit));
+            let (mut now, mut busy, mut last_end) = (0, 0, 0);
+            for (gap, service, at_once) in requests {
+                now += if at_once { 0 } else { gap };
+                let free = stage.free();
+                let start = stage.serve(Nanos(now), Nanos(service)).0;
+                prop_assert_eq!(start, free.0.max(now));
+                prop_assert!(start >= last_end, "one request at a time");
+                last_end = start + service;
+                // Before a request begins, the others had their time, but for the credit.
+                prop_assert!(busy * u64::from(divisor) <= start + u64::from(divisor - 1) * credit);
+                busy += service;
+            }
+        }
+    }
+}
