@@ -23,7 +23,8 @@ macro_rules! procedure_keys {
                 /// Once per rung: users rise to the number of the rung, not measured.
                 "ramp-up" ramp_up: Nanos = time(),
                     plan "ramp_up_ns", of [Users, Block], unused Nanos::ZERO, option "--ramp-up" "TIME" "Unmeasured time at the start of each rung";
-                /// Once per rung: the measured window, at least 5 s.
+                /// Once per rung: the measured window, at least 5 s. Of a block load at least 5 s of this host's time, which a
+                /// time dilation makes shorter.
                 "measure" measure: Nanos = time(),
                     plan "measure_ns", of [Users, Block, Job], unused Nanos::ZERO, option "--measure" "TIME" "The measured window of each rung";
                 /// How the runs of the designs are interleaved: `random` draws it by the seed, balanced;
@@ -34,7 +35,7 @@ macro_rules! procedure_keys {
                 /// the smallest factor at which this host's own share of storage times is small. Emulated
                 /// storage only.
                 "time-dilation" time_dilation: TimeDilation = time_dilation(),
-                    plan "time_dilation", of [Users], unused TimeDilation::NONE, option "--time-dilation" "N|auto"
+                    plan "time_dilation", of [Users, Block], unused TimeDilation::NONE, option "--time-dilation" "N|auto"
                     "Slow everything down by this factor, and report results in the design's own time: emulated storage only. \
                      `auto` takes the smallest factor at which this host's own share of storage times is small";
                 /// At the end of the first run of each emulated design, its load without the delays of the storage, for

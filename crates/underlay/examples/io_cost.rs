@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 use underlay_blockio::Target;
 use underlay_blockio::load::{LoadJob, LoadSpec, OnError, run_load, write_all};
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_study::find_io_profile;
 use underlay_workload::block::{Concurrency, Content, ContentSpec, Pace};
 
@@ -141,6 +141,7 @@ fn our_run(path: &Path, depth: u32, seconds: u64) -> Result<Run, Failure> {
         verifiers: &[],
         jobs: vec![job],
         content: Content::new(ContentSpec::NOISE, RootSeed(1))?,
+        dilation: Dilation::NONE,
         warm_up: WARM_UP,
         measure: Duration::from_secs(seconds),
         seed: RootSeed(2),

@@ -96,7 +96,7 @@ impl KindResult {
     }
 }
 
-/// One second of a load, all workers together.
+/// One second of a load, all workers together: of this host's time.
 #[derive(Clone, Debug)]
 pub struct SecondTick {
     /// Where in the load.

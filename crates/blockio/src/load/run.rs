@@ -37,7 +37,8 @@ pub fn run_load(
     check(spec)?;
     let parts = parts(spec);
     let warm_up = spec.warm_up.as_nanos() as u64;
-    let seconds = Seconds { warm_up, end: warm_up + spec.measure.as_nanos() as u64 };
+    let length = spec.dilation.design(Nanos::from_secs(1)).0;
+    let seconds = Seconds { warm_up, end: warm_up + spec.measure.as_nanos() as u64, length };
     let began = Instant::now() + START_AFTER;
     let shared = Shared { spec, began, seconds, stop_at: AtomicU64::new(NEVER) };
     let (sender, receiver) = channel();
@@ -68,7 +69,7 @@ pub fn run_load(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if !merged.interrupted && stop() {
-                let at = (began.elapsed() + STOP_AHEAD).as_nanos() as u64;
+                let at = spec.dilation.design((began.elapsed() + STOP_AHEAD).into()).0;
                 merged.interrupted = at < seconds.end;
                 shared.stop_at(at);
             }
@@ -244,6 +245,7 @@ impl<'a> Merged<'a> {
         };
         let ended = self.stopped_at.min(self.seconds.end);
         let duration = ended.saturating_sub(self.seconds.warm_up);
+        let on_this_host = self.spec.dilation.wall(Nanos(duration)).0;
         let busiest = self.per_worker.iter().copied().max().unwrap_or(0);
         let mut violations = Vec::new();
         let mut violation_count = 0;
@@ -264,7 +266,7 @@ impl<'a> Merged<'a> {
             cost: WorkerCost {
                 workers: self.jobs.len() as u32,
                 processor: Nanos(self.processor),
-                busiest_permille: (busiest * 1000 / duration.max(1)) as u32,
+                busiest_permille: (busiest * 1000 / on_this_host.max(1)) as u32,
             },
             interrupted: self.interrupted,
             failure: failure.map(|error| chain(&error)),

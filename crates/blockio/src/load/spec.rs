@@ -4,7 +4,7 @@ use crate::gauge::IoGauge;
 use crate::target::Target;
 use crate::verify::Verifier;
 use std::time::Duration;
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_workload::block::{BlockWorkload, Concurrency, Content, Pace};
 
 /// A load on one or more targets.
@@ -18,6 +18,9 @@ pub struct LoadSpec<'a> {
     pub jobs: Vec<LoadJob<'a>>,
     /// What written bytes look like.
     pub content: Content,
+    /// How many times as long everything takes. Times and rates of this specification and of what comes out are in design
+    /// time; processor times are this host's.
+    pub dilation: Dilation,
     /// Load that is not measured.
     pub warm_up: Duration,
     /// Load that is.
@@ -30,7 +33,7 @@ pub struct LoadSpec<'a> {
     /// What an error ends.
     pub on_error: OnError,
     /// An open-loop worker stops sleeping so long before the next arrival and waits awake: exact, but it costs
-    /// a processor. Zero = it always sleeps.
+    /// a processor. Of this host's time. Zero = it always sleeps.
     pub spin: Duration,
     /// Counts requests as they complete, for whoever looks from outside; [`super::SecondTick`]s come when a second is over.
     pub gauge: Option<&'a IoGauge>,

@@ -19,11 +19,14 @@ pub(super) struct WorkerTick {
     pub(super) processor: u64,
 }
 
-/// The seconds of a load: those of the warm-up, then those of the measured time, then the rest.
+/// The seconds of a load: those of the warm-up, then those of the measured time, then the rest. Of this host's time: under a
+/// dilation they are shorter in design time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
     pub(super) warm_up: u64,
     pub(super) end: u64,
+    /// Length of one, at least 1 ns.
+    pub(super) length: u64,
 }
 
 /// One of them.
@@ -34,8 +37,6 @@ pub(super) struct Second {
     pub(super) begin: u64,
     pub(super) end: u64,
 }
-
-const NANOS: u64 = 1_000_000_000;
 
 impl Seconds {
     /// The same when the load is ended at `stop`. What was measured begins where the warm-up ends, or not at all.
@@ -52,22 +53,24 @@ impl Seconds {
         } else {
             return Second { part: Part::Drain, number: 0, begin: self.end, end: u64::MAX };
         };
-        let number = (now - from) / NANOS;
-        let begin = from + number * NANOS;
-        Second { part, number, begin, end: (begin + NANOS).min(to) }
+        let number = (now - from) / self.length;
+        let begin = from + number * self.length;
+        Second { part, number, begin, end: (begin + self.length).min(to) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NANOS, Part, Seconds};
+    use super::{Part, Seconds};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     proptest! {
         /// Seconds follow each other without gaps, never span two parts, and are never longer than one.
         #[test]
-        fn seconds_cover_the_load(warm_up in 0u64..5_000_000_000, measure in 1u64..5_000_000_000) {
-            let seconds = Seconds { warm_up, end: warm_up + measure };
+        fn seconds_cover_the_load(
+            warm_up in 0u64..5_000_000_000, measure in 1u64..5_000_000_000, length in 500_000_000u64..1_500_000_000,
+        ) {
+            let seconds = Seconds { warm_up, end: warm_up + measure, length };
             let mut now = 0;
             loop {
                 let second = seconds.at(now);
@@ -76,7 +79,7 @@ mod tests {
                     prop_assert_eq!(now, seconds.end);
                     break;
                 }
-                prop_assert!(second.end > now && second.end - now <= NANOS);
+                prop_assert!(second.end > now && second.end - now <= length);
                 prop_assert!(second.end <= warm_up || second.begin >= warm_up);
                 prop_assert_eq!(seconds.at(second.end - 1), second);
                 now = second.end;
@@ -88,7 +91,7 @@ mod tests {
         fn a_load_that_is_stopped_ends_there(
             warm_up in 0u64..3_000_000_000, measure in 1u64..3_000_000_000, stop in 0u64..7_000_000_000,
         ) {
-            let whole = Seconds { warm_up, end: warm_up + measure };
+            let whole = Seconds { warm_up, end: warm_up + measure, length: 1_000_000_000 };
             let seconds = whole.until(stop);
             prop_assert_eq!(seconds.end, stop.clamp(whole.warm_up, whole.end));
             prop_assert_eq!(seconds.at(seconds.end).part, Part::Drain);

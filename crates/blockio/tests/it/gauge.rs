@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use underlay_blockio::load::{LoadJob, LoadSpec, OnError, Operation, run_load, write_all};
 use underlay_blockio::{IoGauge, Target};
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_study::find_io_profile;
 use underlay_workload::block::{Concurrency, Content, ContentSpec, Pace};
 
@@ -37,6 +37,7 @@ fn requests_are_counted_as_they_complete() {
             pace: Pace::CLOSED,
         }],
         content,
+        dilation: Dilation::NONE,
         warm_up: Duration::ZERO,
         measure: Duration::from_secs(3600),
         seed: RootSeed(2),

@@ -8,6 +8,7 @@ use super::procedure_keys::Load;
 use super::repeats::RepeatsChoice;
 use super::workload::WorkloadChoice;
 use crate::entry::{Entry, Section};
+use crate::limits::MEASURE;
 
 /// Why a key for users is refused, and what takes its place.
 const THREADS: (&str, &str) =
@@ -23,16 +24,16 @@ const NO_USERS: (&str, &str) =
     ("a block load ends with its last measurement", "remove it, or choose another workload");
 /// The same of what changes the storage, or works beside the load.
 const ALONE: (&str, &str) = ("a block load runs alone", "remove it, or choose another workload");
-/// The same of time dilation.
-const REAL_TIME: (&str, &str) =
-    ("requests of a block load are timed in real time", "remove it; --scale makes devices slower");
 
 impl Resolver<'_> {
     /// Decides about the procedure of a block load.
     pub(super) fn block_procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
         self.refuse_what_databases_have();
         let keys = self.plain_keys(Load::Block);
-        self.check_times(&keys);
+        // Requests come so often that a window needs to be long on this host only.
+        let dilation = keys.time_dilation.as_ref().and_then(|chosen| chosen.value.factor());
+        let shortest = dilation.unwrap_or_default().design(*MEASURE.start());
+        self.check_times(&keys, &(shortest..=*MEASURE.end()));
         let repeats = self.repeats();
         self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
         self.provenance.extend(keys.settings());
@@ -46,7 +47,8 @@ impl Resolver<'_> {
         let parts = (Some(None), Some(None), Some(None));
         let plan = plan(keys.plan(), ladder.as_ref(), parts, repeats.as_ref());
         let phases = Phases::of(&keys);
-        ProcedureChoice { plan, phases, ladder, repeats, time_dilation: None, warm_up_users: None }
+        let time_dilation = keys.time_dilation;
+        ProcedureChoice { plan, phases, ladder, repeats, time_dilation, warm_up_users: None }
     }
 
     /// The ladder as it is written.
@@ -74,14 +76,10 @@ impl Resolver<'_> {
             }
         }
         for (key, span) in self.meaningless_keys(Load::Block) {
-            let why = if key == "procedure.time-dilation" { REAL_TIME } else { NO_SERVER };
-            self.refuse_for_block(&format!("`{key}`"), Some(span), why);
+            self.refuse_for_block(&format!("`{key}`"), Some(span), NO_SERVER);
         }
         if self.options.users.is_some() {
             self.refuse_for_block("`--users`", None, THREADS);
-        }
-        if self.options.time_dilation.is_some_and(|dilation| !dilation.is_none()) {
-            self.refuse_for_block("`--time-dilation`", None, REAL_TIME);
         }
     }
 

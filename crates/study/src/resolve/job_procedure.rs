@@ -33,7 +33,7 @@ impl Resolver<'_> {
         if let Some(measure) = keys.measure.as_mut().filter(|it| it.origin == Origin::Default) {
             measure.value = LONGEST;
         }
-        self.check_times(&keys);
+        self.check_times(&keys, &MEASURE);
         let repeats = self.repeats();
         self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
         let is_said =

@@ -99,7 +99,7 @@ impl Resolver<'_> {
         }
         let full = self.full_ladder();
         let keys = self.plain_keys(Load::Users);
-        self.check_times(&keys);
+        self.check_times(&keys, &MEASURE);
         let warm_up_users = self.warm_up_users();
         let causal = self.causal_check();
         let cool_down = self.cool_down();
@@ -138,12 +138,12 @@ impl Resolver<'_> {
     }
 
     /// Reports phases outside their ranges.
-    pub(super) fn check_times(&mut self, keys: &PlainKeys) {
+    pub(super) fn check_times(&mut self, keys: &PlainKeys, window: &RangeInclusive<Nanos>) {
         for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
             self.check_time(unmeasured, &UNMEASURED);
         }
         if let Some(measure) = &keys.measure {
-            self.check_time(measure, &MEASURE);
+            self.check_time(measure, window);
         }
     }
 

@@ -45,22 +45,28 @@ pub fn decide(
             .map_err(|error| unread(&error))?;
     }
     if dilation.is_dilated() {
-        recorder.finding(&notice(dilation)).map_err(|error| unread(&error))?;
+        recorder.finding(&notice(plan, dilation)).map_err(|error| unread(&error))?;
     }
     Ok(dilation)
 }
 
 /// What every reader of the results must know.
-fn notice(dilation: Dilation) -> Finding {
+fn notice(plan: &Plan, dilation: Dilation) -> Finding {
     let factor = dilation.factor();
+    let processors = match plan.workload.kind.block() {
+        Some(_) => "; the load generator had all of a processor's speed".to_string(),
+        None => format!(
+            "; a session had 1/{factor} of a processor's speed, the load generator and the server's background processes \
+             had all of it"
+        ),
+    };
     Finding {
         run: None,
         severity: Severity::Information,
         code: finding::TIME_DILATION.to_string(),
         text: format!(
             "time dilation {factor}: everything took {factor} times as long as what it stands for, and all results \
-             are in the design's own time; a session had 1/{factor} of a processor's speed, the load generator and \
-             the server's background processes had all of it"
+             are in the design's own time{processors}"
         ),
         data: json!({ "factor": factor }),
     }

@@ -186,10 +186,11 @@ fn execute_block(
     let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
     let identity = |load: &&BlockPlan| (block::run::identity(load, plan.workload.seed), None);
     let about: Vec<_> = loads.iter().map(identity).collect();
-    let (path, recorder) = open_record(plan, place, &about)?;
+    let (path, mut recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
+    let dilation = dilation::decide(plan, (&state, &server_program), &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
-    announce(plan, Dilation::NONE, &path, &done, observer);
+    announce(plan, dilation, &path, &done, observer);
     let points = plan.plans();
     let stage = |point: usize| block::run::Stage {
         plan: points[point],
@@ -197,6 +198,7 @@ fn execute_block(
         recorder: &recorder,
         state: &state,
         server_program: &server_program,
+        dilation,
     };
     let outcome =
         carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {

@@ -111,6 +111,32 @@ fn the_slower_of_two_devices_is_found_slower() {
     assert!(plan.contains("block load 4k-random-70-30") && !plan.contains("engine"), "{plan}");
 }
 
+/// A drive in its own time takes eight times as long on this host and does what the model says of it at any pace.
+#[test]
+fn a_dilated_load_is_recorded_in_design_time() {
+    if let Some(reason) = cannot_emulate() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let designs =
+        "[volumes.data]\ncapacity = \"128MiB\"\n[[design]]\nuse = \"hdd\"\nname = \"disk\"\n";
+    let load = "threads = 1\nqueue-depth = 1\nverify = false";
+    let text = study(designs, load, "null-twin = false");
+    let plain = headline(&run(&bench, &text), 0);
+    let text = text
+        .replace("measure = \"5s\"", "measure = \"1500ms\"")
+        .replace("ramp-up = \"1s\"", "ramp-up = \"200ms\"");
+    std::fs::remove_file(bench.path().join("blocks.sqlite")).expect("a record");
+    let dilated = run(&bench, &format!("{text}time-dilation = 8\n"));
+    assert_eq!(dilated["study"]["time_dilation"], 8, "{:#}", dilated["study"]);
+    // Random requests to one arm: about 80 per second, of which 100 were seen.
+    let ratio = headline(&dilated, 0) / plain;
+    assert!((0.75..1.33).contains(&ratio), "{ratio} of {plain} IOPS");
+    let p95 = &dilated["rungs"][0]["latencies"][0]["p95_ns"];
+    assert!(p95.is_null() || p95.as_f64().is_none_or(|p95| p95 < 100e6), "{p95}");
+}
+
 #[test]
 fn a_design_without_delays_is_this_host() {
     if let Some(reason) = cannot_emulate() {

@@ -32,6 +32,7 @@ pub(super) const OPERATIONS: usize = Operation::ALL.len();
 pub(super) struct Shared<'a> {
     pub(super) spec: &'a LoadSpec<'a>,
     pub(super) began: Instant,
+    /// In design time, as all that workers count in.
     pub(super) seconds: Seconds,
     /// When the load is to end before its time, in ns since it began; [`NEVER`] otherwise.
     pub(super) stop_at: AtomicU64,
@@ -41,6 +42,16 @@ pub(super) struct Shared<'a> {
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Shared<'_> {
+    /// Design time since the load began, ns.
+    pub(super) fn now(&self) -> u64 {
+        self.spec.dilation.design(self.began.elapsed().into()).0
+    }
+
+    /// How long this host waits for so many nanoseconds of design time.
+    fn wait(&self, design_ns: u64) -> Duration {
+        self.spec.dilation.wall(Nanos(design_ns)).into()
+    }
+
     /// Ends the load of all workers at an instant, unless it ends earlier.
     pub(super) fn stop_at(&self, at: u64) {
         self.stop_at.fetch_min(at, Ordering::Relaxed);
@@ -202,7 +213,7 @@ impl<'a> Worker<'a> {
             } else {
                 self.start_what_is_due(now)?;
                 let until = self.second.end.min(stop);
-                self.ring.arm_timer(Duration::from_nanos(until.saturating_sub(now)));
+                self.ring.arm_timer(self.shared.wait(until.saturating_sub(now)));
             }
             self.write_journal()?;
             self.ring.submit(self.wait(stopping))?;
@@ -218,7 +229,7 @@ impl<'a> Worker<'a> {
     }
 
     fn now(&self) -> u64 {
-        self.shared.began.elapsed().as_nanos() as u64
+        self.shared.now()
     }
 
     /// How long there is nothing to do.
@@ -232,9 +243,9 @@ impl<'a> Worker<'a> {
         };
         let Some(due) = due else { return Wait::Completion };
         // What was due by the last look at the clock was started.
-        let spin = self.shared.spec.spin.as_nanos() as u64;
-        let rest = due.0.saturating_sub(self.now()).saturating_sub(spin);
-        if rest == 0 { Wait::Not } else { Wait::AtMost(Duration::from_nanos(rest)) }
+        let rest = self.shared.wait(due.0.saturating_sub(self.now()));
+        let rest = rest.saturating_sub(self.shared.spec.spin);
+        if rest.is_zero() { Wait::Not } else { Wait::AtMost(rest) }
     }
 
     fn start_what_is_due(&mut self, now: u64) -> Result<(), BlockIoError> {

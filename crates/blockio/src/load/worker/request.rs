@@ -88,7 +88,7 @@ impl Worker<'_> {
                     }
                 }
                 // Making the bytes is not the target's time.
-                state.started = self.shared.began.elapsed().as_nanos() as u64;
+                state.started = self.shared.now();
                 self.ring.write(slot, offset, length, through);
             }
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 use underlay_blockio::load::{LoadResult, OnError, SecondTick, Written};
 use underlay_blockio::verify::{Journal, JournalTarget, Verifier, journal, unit_bytes};
+use underlay_core::Dilation;
 use underlay_record::PhaseKind;
 use underlay_workload::block::curve::PERCENTS;
 use underlay_workload::block::{Content, IoProfile};
@@ -35,6 +36,7 @@ pub fn run(
     let settings = Settings {
         seed: options.root(),
         content,
+        dilation: Dilation::NONE,
         warm_up: Duration::ZERO,
         ramp_up: options.warm_up.into(),
         measure: options.measure(),

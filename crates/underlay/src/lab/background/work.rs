@@ -10,7 +10,7 @@ use underlay_blockio::load::{
     LoadJob, LoadResult, LoadSpec, OnError, Operation, run_load, write_all,
 };
 use underlay_blockio::{BlockIoError, Caching, IoGauge, Target};
-use underlay_core::{Histogram, RootSeed};
+use underlay_core::{Dilation, Histogram, RootSeed};
 use underlay_datastore::MountedVolume;
 use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan};
 use underlay_workload::block::{Content, IoProfile};
@@ -120,6 +120,7 @@ pub(super) fn work(ready: Ready, gauge: &IoGauge, stop: &AtomicBool) -> Done {
                     Ok(content) => content,
                     Err(problem) => return Done::failed(problem.to_string()),
                 },
+                dilation: Dilation::NONE,
                 warm_up: Duration::ZERO,
                 measure: LONG,
                 seed,

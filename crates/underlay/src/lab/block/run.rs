@@ -60,6 +60,8 @@ pub struct Stage<'a> {
     pub state: &'a StateDir,
     /// The program that serves emulated volumes.
     pub server_program: &'a Path,
+    /// How many times as long everything takes.
+    pub dilation: Dilation,
 }
 
 /// What tells a block load from any other.
@@ -74,9 +76,8 @@ pub fn carry_out(
     scheduled: RunPlan,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Abort> {
-    let Stage { plan, recorder, state, .. } = stage;
-    // Requests of a block load are timed in real time: the plan refuses any other.
-    let frame = Frame { plan, recorder, state, dilation: Dilation::NONE };
+    let Stage { plan, recorder, state, dilation, .. } = stage;
+    let frame = Frame { plan, recorder, state, dilation };
     let design = &plan.designs[scheduled.design];
     in_frame(frame, (order, scheduled), observer, |log, teardown, observer| {
         let (rungs, verified) = (Vec::new(), None);
@@ -221,6 +222,7 @@ impl ActiveRun<'_> {
         Settings {
             seed,
             content,
+            dilation: self.stage.dilation,
             warm_up: procedure.warm_up.into(),
             ramp_up: procedure.ramp_up.into(),
             measure: procedure.measure.into(),
@@ -255,7 +257,8 @@ impl ActiveRun<'_> {
 
     fn settle(&self, phases: &mut Phases<'_>, observer: &mut dyn Observer) -> Result<(), Abort> {
         phases.carry_out(PhaseKind::Settle, observer, |_| {
-            let settle = Duration::from(self.stage.plan.procedure.settle);
+            let settle = self.stage.plan.procedure.settle.into();
+            let settle = self.stage.dilation.wall_duration(settle);
             match interrupt::sleep_until(Instant::now() + settle) {
                 true => Ok(()),
                 false => Err(Abort::Interrupted),
@@ -309,7 +312,9 @@ impl ActiveRun<'_> {
         watcher.measured = PhaseKind::NullTwin;
         for threads in rungs {
             let profile = load.at(threads, volumes);
-            let times = (TWIN_RAMP_UP.into(), TWIN_MEASURE.into());
+            // What this host can do takes no longer to see under a dilation.
+            let seen = |time| self.stage.dilation.design(time).into();
+            let times = (seen(TWIN_RAMP_UP), seen(TWIN_MEASURE));
             session
                 .run_aside("null twin", &profile, times, watcher)
                 .map_err(Abort::from)

@@ -13,7 +13,7 @@ use underlay_blockio::load::{
 };
 use underlay_blockio::verify::{Journal, Verifier, unit_bytes};
 use underlay_blockio::{BlockIoError, Target};
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::steady_state::WINDOW_ROUNDS;
 use underlay_workload::block::{Content, IoProfile, Pace, curve_rate, steady_state};
@@ -30,6 +30,8 @@ pub struct Settings {
     pub seed: RootSeed,
     /// What written bytes look like.
     pub content: Content,
+    /// How many times as long everything takes; times and rates are in design time.
+    pub dilation: Dilation,
     /// Load before the first load's own, not measured.
     pub warm_up: Duration,
     /// Load before each measured time.
@@ -216,6 +218,7 @@ impl<'a> Session<'a> {
             verifiers: &self.verifiers,
             jobs: jobs.collect(),
             content: self.settings.content,
+            dilation: self.settings.dilation,
             warm_up,
             measure,
             seed: self.settings.seed.child("io.phase", self.loads),
