@@ -199,3 +199,32 @@ fn ratios(simulated: &[Simulated], load: &BlockPlan) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::points;
+    use underlay_study::{HostView, Plan, PlanOptions, StudySize, check, find_study};
+
+    fn planned(name: &str, size: Option<StudySize>) -> Plan {
+        let source = find_study(name).expect("built in").source();
+        let options = PlanOptions { size, ..PlanOptions::default() };
+        let checked = check(&source, &options, &HostView::unlimited());
+        checked.unwrap_or_else(|problems| panic!("{name}: {}", problems.to_json())).1
+    }
+
+    /// Similarity: at the size of a laptop a design does its part of the rate that it does at full size.
+    #[test]
+    fn a_study_at_laptop_size_shows_what_it_shows_at_full_size() {
+        let names = ["kingston/kh1", "kingston/kh2", "vmware/v1", "storagereview/sr5"];
+        for name in names {
+            let laptop = planned(name, Some(StudySize::Laptop));
+            let of = |plan: &Plan| points(plan).unwrap_or_else(|stop| panic!("{name}: {stop:?}"));
+            let (whole, part) = (of(&planned(name, None)), of(&laptop));
+            assert_eq!(whole.len(), part.len(), "{name}");
+            for (whole, part) in whole.iter().zip(&part).filter(|(it, _)| it.metric == "headline") {
+                let ratio = part.value * f64::from(laptop.scale.divisor) / whole.value;
+                assert!((ratio - 1.0).abs() < 0.16, "{name}, {}: {ratio}", whole.design);
+            }
+        }
+    }
+}
