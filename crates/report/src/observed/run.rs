@@ -45,12 +45,13 @@ impl ObservedRun {
             .collect();
         let transactions = record.transactions(run.id)?;
         let told = ends(&transactions);
+        let tick_s = tick_s(&transactions);
         let sources = record
             .tables(run.id)?
             .into_iter()
             .map(|table| {
                 let name = table.source.name.clone();
-                let ticks = SourceTicks::of(table);
+                let ticks = SourceTicks::of(table, tick_s);
                 // Its sampler reads what the load generator said at its last tick.
                 let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
                 (name, ticks)
@@ -68,6 +69,11 @@ impl ObservedRun {
             histograms: record.histograms(run.id)?,
             documents,
         })
+    }
+
+    /// The sampling interval, seconds.
+    pub(crate) fn tick_s(&self) -> f64 {
+        tick_s(&self.transactions)
     }
 
     /// Takes what was recorded of each of several databases apart from the run's total, as runs of one database. In the order of
@@ -165,6 +171,19 @@ impl ObservedRun {
         let ended_by_user = phase.status == PhaseStatus::Interrupted
             && self.documents.contains_key(document::BLOCK_LOAD);
         phase.kind == PhaseKind::Measure && (phase.status == PhaseStatus::Finished || ended_by_user)
+    }
+}
+
+/// How long the ticks of a load are, seconds: 1, except where a block load was slowed down, because it is sampled every
+/// second of the host's time.
+fn tick_s(transactions: &[TransactionTick]) -> f64 {
+    let length = |tick: &TransactionTick| (tick.interval.end - tick.interval.begin).0;
+    let mut lengths: Vec<u64> = transactions.iter().map(length).collect();
+    lengths.sort_unstable();
+    match lengths.get(lengths.len() / 2) {
+        // Phases end within a second; samplers do not.
+        Some(median) if (1..500_000_000).contains(median) => *median as f64 / 1e9,
+        _ => 1.0,
     }
 }
 

@@ -7,11 +7,9 @@ use underlay_core::Nanos;
 use underlay_core::series::SeriesSpec;
 use underlay_record::{Column, Interval, Table};
 
-/// Ticks at a span's edges may lie this far outside it (seconds), because samplers and phases are not
+/// Ticks at a span's edges may lie this part of the sampling interval outside it, because samplers and phases are not
 /// aligned to each other.
 const EDGE: f64 = 0.25;
-/// The longest time that a reading of a gauge represents, seconds: the sampling interval. After a gap it says nothing of the time before.
-const GAUGE_S: f64 = 1.0;
 
 /// The ticks of one source in one run.
 #[derive(Debug)]
@@ -21,19 +19,23 @@ pub(crate) struct SourceTicks {
     /// The time that each tick describes: when it was read, unless its source repeats an earlier report.
     as_of: Vec<f64>,
     columns: Vec<Column>,
+    /// The sampling interval, seconds.
+    tick_s: f64,
 }
 
 /// One series of a source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Series<'a> {
     times: &'a [f64],
+    tick_s: f64,
     column: &'a Column,
 }
 
 impl SourceTicks {
-    pub(crate) fn of(table: Table) -> SourceTicks {
+    /// Of a run that was sampled every `tick_s` seconds.
+    pub(crate) fn of(table: Table, tick_s: f64) -> SourceTicks {
         let times: Vec<f64> = table.ticks.iter().map(|tick| middle(*tick)).collect();
-        SourceTicks { as_of: times.clone(), times, columns: table.columns }
+        SourceTicks { as_of: times.clone(), times, columns: table.columns, tick_s }
     }
 
     /// For a source that repeats the last report it received: its readings describe the times (ascending) of those reports.
@@ -56,13 +58,14 @@ impl SourceTicks {
         };
         let columns: Vec<Column> = self.columns.iter().filter_map(renamed).collect();
         let (times, as_of) = (self.times.clone(), self.as_of.clone());
-        (!columns.is_empty()).then_some(SourceTicks { times, as_of, columns })
+        let tick_s = self.tick_s;
+        (!columns.is_empty()).then_some(SourceTicks { times, as_of, columns, tick_s })
     }
 
     /// The series with this name.
     pub(crate) fn series(&self, name: &str) -> Option<Series<'_>> {
         let column = self.columns.iter().find(|column| column.spec.name == name)?;
-        Some(Series { times: &self.as_of, column })
+        Some(Series { times: &self.as_of, tick_s: self.tick_s, column })
     }
 
     /// The names of all series.
@@ -72,7 +75,7 @@ impl SourceTicks {
 
     /// Longest time between two ticks within a span, seconds; `None` of fewer than two ticks.
     pub(crate) fn longest_gap(&self, span: (f64, f64)) -> Option<f64> {
-        let inside = |time: &f64| (span.0 - EDGE..=span.1 + EDGE).contains(time);
+        let inside = |time: &f64| is_within(*time, span, self.tick_s);
         let times: Vec<f64> = self.times.iter().copied().filter(inside).collect();
         times.windows(2).map(|pair| pair[1] - pair[0]).max_by(f64::total_cmp)
     }
@@ -83,7 +86,7 @@ impl<'a> Series<'a> {
     pub(crate) fn rate(&self, span: (f64, f64)) -> Option<f64> {
         let (mut increase, mut seconds) = (0.0, 0.0);
         for (from, to, by) in self.steps() {
-            if from >= span.0 - EDGE && to <= span.1 + EDGE {
+            if is_within(from, span, self.tick_s) && is_within(to, span, self.tick_s) {
                 increase += by;
                 seconds += to - from;
             }
@@ -114,12 +117,12 @@ impl<'a> Series<'a> {
     }
 
     fn values_within(&self, span: (f64, f64)) -> impl Iterator<Item = (f64, f64)> + use<'a> {
-        let (times, values) = (self.times, &self.column.values);
+        let (times, values, tick_s) = (self.times, &self.column.values, self.tick_s);
         times
             .iter()
             .copied()
             .zip(values.iter().copied())
-            .filter(move |(time, _)| (span.0 - EDGE..=span.1 + EDGE).contains(time))
+            .filter(move |(time, _)| is_within(*time, span, tick_s))
             .filter(|(_, value)| !value.is_nan())
     }
 
@@ -129,9 +132,7 @@ impl<'a> Series<'a> {
             .times
             .iter()
             .zip(&self.column.values)
-            .filter(|(time, value)| {
-                (span.0 - EDGE..=span.1 + EDGE).contains(*time) && !value.is_nan()
-            })
+            .filter(|(time, value)| is_within(**time, span, self.tick_s) && !value.is_nan())
             .map(|(_, value)| *value)
             .collect();
         crate::statistics::mean(&inside)
@@ -161,12 +162,18 @@ impl<'a> Series<'a> {
         for (time, value) in self.times.iter().zip(&self.column.values) {
             // A report is one value, however often it was read.
             if *time > before && !value.is_nan() {
-                values.push(((before.max(time - GAUGE_S) + time) / 2.0, *value));
+                // After a gap it says nothing of the time before.
+                values.push(((before.max(time - self.tick_s) + time) / 2.0, *value));
             }
             before = *time;
         }
         values
     }
+}
+
+/// Whether a tick belongs to a span.
+fn is_within(time: f64, span: (f64, f64), tick_s: f64) -> bool {
+    (span.0 - EDGE * tick_s..=span.1 + EDGE * tick_s).contains(&time)
 }
 
 /// The middle of an interval, seconds on the run's clock.
@@ -182,22 +189,41 @@ mod tests {
     use underlay_record::{Column, Interval, Source, SourceStatus, Table};
 
     fn ticks(values: &[f64]) -> SourceTicks {
-        let instant = |second: usize| {
-            let at = Nanos::from_secs(second as u64);
+        ticks_every(1_000, values)
+    }
+
+    fn ticks_every(ms: u64, values: &[f64]) -> SourceTicks {
+        let instant = |number: usize| {
+            let at = Nanos::from_millis(ms * number as u64);
             Interval { begin: at, end: at }
         };
         let spec = SeriesSpec::counter("x", "ns");
-        SourceTicks::of(Table {
-            source: Source {
-                index: 0,
-                name: "s".into(),
-                layer: Layer::Host,
-                status: SourceStatus::Available,
-                series: vec![spec.clone()],
+        SourceTicks::of(
+            Table {
+                source: Source {
+                    index: 0,
+                    name: "s".into(),
+                    layer: Layer::Host,
+                    status: SourceStatus::Available,
+                    series: vec![spec.clone()],
+                },
+                ticks: (0..values.len()).map(instant).collect(),
+                columns: vec![Column { spec, values: values.to_vec() }],
             },
-            ticks: (0..values.len()).map(instant).collect(),
-            columns: vec![Column { spec, values: values.to_vec() }],
-        })
+            ms as f64 / 1e3,
+        )
+    }
+
+    /// Of a short window that was sampled often, little of what surrounds it counts.
+    #[test]
+    fn the_edge_of_a_span_is_a_part_of_the_sampling_interval() {
+        // Eight ticks a second; the counter stands still outside of 1 s to 1.75 s.
+        let counted = |tick: usize| (tick.clamp(8, 14) - 8) as f64 * 100.0;
+        let ticks = ticks_every(125, &(0..24).map(counted).collect::<Vec<_>>());
+        let rate = ticks.series("x").unwrap().rate((1.0, 1.75));
+        assert_eq!(rate, Some(800.0));
+        let shifted = ticks.series("x").unwrap().rate((1.02, 1.73));
+        assert_eq!(shifted, Some(800.0), "phases and samplers are not aligned");
     }
 
     #[test]

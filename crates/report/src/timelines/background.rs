@@ -5,7 +5,7 @@
 use underlay_core::Nanos;
 use underlay_record::conventions::{event, source};
 
-use super::drawing::{Drawing, TICK_S};
+use super::drawing::Drawing;
 use crate::observed::ObservedRun;
 
 const LAYER: &str = "driver";
@@ -49,6 +49,9 @@ pub(super) fn draw(run: &ObservedRun, drawing: &mut Drawing) {
         }
     }
 }
+
+/// The sampling interval of a run with background work, seconds.
+const TICK_S: f64 = 1.0;
 
 /// A block load of an older record: it was counted when a second of its own was over, and the rest when it ended.
 struct Delay {

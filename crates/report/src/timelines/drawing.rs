@@ -13,14 +13,13 @@ const MOST_BUCKETS: usize = 1800;
 const MOST_BUCKETS_OF_ALL_RUNS: usize = 3600;
 /// ... but never fewer than this.
 const FEWEST_BUCKETS: usize = 300;
-/// The shortest bucket, seconds: the sampling interval.
-pub(super) const TICK_S: f64 = 1.0;
-
 /// The lines drawn so far, and the buckets they share.
 pub(super) struct Drawing {
     run: usize,
     begin_s: f64,
     step_s: f64,
+    /// The shortest bucket: the sampling interval.
+    tick_s: f64,
     buckets: usize,
     pub(super) drawn: Vec<(TimelineSeries, TimelineLine)>,
     /// The part of the storage that is being drawn.
@@ -33,12 +32,14 @@ pub(super) type Label<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 impl Drawing {
     pub(super) fn of(run: &ObservedRun, runs: usize) -> Drawing {
         let most = (MOST_BUCKETS_OF_ALL_RUNS / runs.max(1)).clamp(FEWEST_BUCKETS, MOST_BUCKETS);
-        let length = (run.end_s() - run.begin_s()).max(TICK_S);
-        let step_s = (length / most as f64 / TICK_S).ceil().max(1.0) * TICK_S;
+        let tick_s = run.tick_s();
+        let length = (run.end_s() - run.begin_s()).max(tick_s);
+        let step_s = (length / most as f64 / tick_s).ceil().max(1.0) * tick_s;
         Drawing {
             run: run.position,
             begin_s: run.begin_s(),
             step_s,
+            tick_s,
             buckets: ((length / step_s).ceil() as usize).min(most),
             drawn: Vec::new(),
             entity: None,
@@ -74,7 +75,7 @@ impl Drawing {
         if mean.iter().all(Option::is_none) {
             return;
         }
-        let extremes = (self.step_s > TICK_S).then(extremes);
+        let extremes = (self.step_s > self.tick_s).then(extremes);
         let short = |values: Vec<Option<f64>>| -> Vec<Option<f64>> {
             values.into_iter().map(|value| value.map(five_digits)).collect()
         };

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Steady, SteadyState};
 use crate::statistics::{change_points, drift, effective_samples, mser5};
-use crate::wording::percent;
+use crate::wording::{amount, percent};
 
 /// Windows shorter than this are not judged, seconds.
 pub(crate) const SHORTEST_S: f64 = 30.0;
@@ -39,7 +39,8 @@ pub(crate) fn judge(values: &[f64], seconds: f64, begin_s: f64) -> Steady {
     if seconds < SHORTEST_S {
         steady.state = SteadyState::TooShort;
         steady.text = format!(
-            "a window of {seconds:.0} s is too short to judge steadiness (at least {SHORTEST_S:.0} s)"
+            "a window of {} s is too short to judge steadiness (at least {SHORTEST_S:.0} s)",
+            amount(seconds)
         );
         return steady;
     }
