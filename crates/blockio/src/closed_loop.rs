@@ -4,8 +4,7 @@
 //! one thread: what this host itself costs is in it. [`JobResult::processor_share`] says whether the host
 //! rather than the target was the limit.
 //!
-//! A target that answers nothing in the whole measured time is measured for as many times as long as its first answer
-//! takes: nothing at all would be no result.
+//! If nothing was answered in the measured time, it is extended by whole multiples until the first answer.
 
 use crate::error::BlockIoError;
 use crate::ring::{Completed, Ring};
@@ -174,7 +173,7 @@ impl Progress {
         self.last = now;
     }
 
-    /// Something was answered, at `now`. If it is the first and comes too late, the measured time is as many times as long.
+    /// Something was answered at `now`: the measured time is extended to it, if nothing was before.
     fn extend(&mut self, now: Instant) {
         let measure = self.end - self.measure_from;
         if self.bytes > 0 || measure.is_zero() {

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
-    Checksum, ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy,
+    Checksum, ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy, Stack,
 };
 use underlay_model::{
     CongestionSpec, DiskGroupSpec, Policy as SchedulerPolicy, Reduction, ReductionCosts,
@@ -131,6 +131,12 @@ struct SettingsConfig {
     rebalance_full_percent: u8,
     rebalance_variance_percent: Option<u8>,
     rebalance_interval_ns: u64,
+    #[serde(default)]
+    stack_ns_per_io: u64,
+    #[serde(default)]
+    stack_ps_per_byte: u64,
+    #[serde(default)]
+    stack_ps_per_read_byte: u64,
     owner_overhead_ns: u64,
     checksum_overhead_per_4k_ns: u64,
 }
@@ -175,6 +181,9 @@ impl ClusterConfig {
                 rebalance_full_percent: settings.rebalance_full_percent,
                 rebalance_variance_percent: settings.rebalance_variance_percent,
                 rebalance_interval_ns: settings.rebalance_interval.0,
+                stack_ns_per_io: settings.stack.per_io.0,
+                stack_ps_per_byte: settings.stack.per_byte_ps,
+                stack_ps_per_read_byte: settings.stack.per_read_byte_ps,
                 owner_overhead_ns: settings.owner_overhead.0,
                 checksum_overhead_per_4k_ns: settings.checksum_overhead_per_4k.0,
             },
@@ -208,6 +217,11 @@ impl ClusterConfig {
                 rebalance_full_percent: settings.rebalance_full_percent,
                 rebalance_variance_percent: settings.rebalance_variance_percent,
                 rebalance_interval: Nanos(settings.rebalance_interval_ns),
+                stack: Stack {
+                    per_io: Nanos(settings.stack_ns_per_io),
+                    per_byte_ps: settings.stack_ps_per_byte,
+                    per_read_byte_ps: settings.stack_ps_per_read_byte,
+                },
                 owner_overhead: Nanos(settings.owner_overhead_ns),
                 checksum_overhead_per_4k: Nanos(settings.checksum_overhead_per_4k_ns),
             },

@@ -28,7 +28,7 @@ use underlay_core::{Bytes, Nanos};
 /// Additional draws per waiting command to the power of [`CHOICE_EXPONENT`].
 const CHOICE_GAIN: f64 = 0.9;
 const CHOICE_EXPONENT: f64 = 0.75;
-/// Of a divided disk, for each further part: several requests.
+/// Credit per further part, for an arm: time for several requests.
 const CREDIT: Nanos = Nanos::from_millis(64);
 
 /// The state of one arm.

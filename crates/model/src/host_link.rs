@@ -41,7 +41,8 @@ impl HostLink {
 /// What a link has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkUse {
-    /// Time for which data from the devices occupied it.
+    /// Time for which data from the devices occupied it. Of a divided link a transfer counts at once for all that it pays, so
+    /// a burst can count for more than the time that it takes.
     pub read_busy: Nanos,
     /// Time for which data to the devices occupied it.
     pub write_busy: Nanos,

@@ -11,8 +11,7 @@
 
 use underlay_core::Nanos;
 
-/// A whole stage of a solid-state drive or a network owes nothing for this long per further part: several transfers of
-/// 1 MiB.
+/// Credit per further part, for stages of solid-state drives, networks and hosts: time for several transfers of 1 MiB.
 pub(crate) const CREDIT: Nanos = Nanos::from_millis(4);
 
 /// One stage.

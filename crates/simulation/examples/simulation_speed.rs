@@ -7,11 +7,11 @@
 use std::time::Instant;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy, VolumeId,
+    ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy, Stack, VolumeId,
 };
 use underlay_model::{DiskGroupSpec, Store, StoreDevice, StoreVolume, builtin};
 use underlay_simulation::{
-    ClientSpec, ClusterTarget, RunSpec, SimulationResult, Stack, StoreTarget, Target, simulate,
+    ClientSpec, ClusterTarget, RunSpec, SimulationResult, StoreTarget, Target, simulate,
 };
 use underlay_workload::block::{Concurrency, Pace};
 
@@ -44,9 +44,9 @@ fn cluster(policy: Policy, stack: Stack) -> ClusterTarget {
             bytes_per_second: 3_125_000_000,
             divisor: 1,
         },
-        settings: ClusterSettings::default(),
+        settings: ClusterSettings { stack, ..ClusterSettings::default() },
     };
-    let target = ClusterTarget::new(&spec, policy, stack, &[WORKING_SET], RootSeed(1));
+    let target = ClusterTarget::new(&spec, policy, &[WORKING_SET], RootSeed(1));
     let mut target = target.expect("it fits");
     let volumes: Vec<VolumeId> = target.cluster().volumes().collect();
     for volume in volumes {

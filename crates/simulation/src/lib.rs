@@ -30,6 +30,6 @@ pub use curve::{Curve, CurveSpec, MeasuredPoint, rate_curve};
 pub use result::{Latencies, Second, SimulationResult, StreamResult};
 pub use run::{RunSpec, simulate};
 pub use underlay_model::target::{
-    ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished, TargetOutcome,
+    ClusterTarget, ClusterTargetError, StoreTarget, Target, TargetFinished, TargetOutcome,
     WriteBuffers,
 };

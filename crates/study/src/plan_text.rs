@@ -12,8 +12,8 @@ use crate::finding::Finding;
 use crate::options::StudySize;
 use crate::plan::{
     AxisPlan, BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL,
-    HomeWarehouse, HostCompute, Pacing, Plan, Profile, Scale, Setting, Sizes, VolumePlan,
-    WorkloadKind, WorkloadPlan,
+    HomeWarehouse, HostCompute, Pacing, Plan, Profile, Scale, Setting, Sizes, TimeDilation,
+    VolumePlan, WorkloadKind, WorkloadPlan,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -125,9 +125,14 @@ fn summary(page: &mut Page, plan: &Plan) {
 
 /// The kind of evidence of all designs, or of each.
 fn evidence(plan: &Plan) -> String {
+    let pace = match plan.procedure.time_dilation {
+        TimeDilation::NONE => "in real time".to_string(),
+        TimeDilation::Factor(dilation) => format!("slowed down by {}", dilation.factor()),
+        TimeDilation::Auto => "slowed down as far as this host needs it".to_string(),
+    };
     let words = |evidence| match plan.workload.kind.block() {
-        Some(_) => meaning_for_blocks(evidence),
-        None => meaning(evidence),
+        Some(_) => meaning_for_blocks(evidence, &pace),
+        None => meaning(evidence, &pace),
     };
     if plan.is_mixed_evidence() {
         let each: Vec<String> = plan
@@ -140,19 +145,19 @@ fn evidence(plan: &Plan) -> String {
     format!("{}, {}", plan.evidence, words(plan.evidence))
 }
 
-fn meaning_for_blocks(evidence: Evidence) -> &'static str {
+fn meaning_for_blocks(evidence: Evidence, pace: &str) -> String {
     match evidence {
-        Evidence::Measured => "real requests to real storage, in real time",
-        Evidence::Emulated => "real requests to modelled devices, in real time",
-        Evidence::Simulated => "virtual time",
+        Evidence::Measured => format!("real requests to real storage, {pace}"),
+        Evidence::Emulated => format!("real requests to modelled devices, {pace}"),
+        Evidence::Simulated => "virtual time".to_string(),
     }
 }
 
-fn meaning(evidence: Evidence) -> &'static str {
+fn meaning(evidence: Evidence, pace: &str) -> String {
     match evidence {
-        Evidence::Measured => "a real database on real storage, in real time",
-        Evidence::Emulated => "a real database on modelled devices, in real time",
-        Evidence::Simulated => "virtual time, without a database",
+        Evidence::Measured => format!("a real database on real storage, {pace}"),
+        Evidence::Emulated => format!("a real database on modelled devices, {pace}"),
+        Evidence::Simulated => "virtual time, without a database".to_string(),
     }
 }
 
@@ -498,6 +503,14 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
         Bytes(network.bytes_per_second / u64::from(network.divisor)),
         network.latency
     ));
+    let per_io = plan.spec.settings.stack.per_io;
+    if per_io > Nanos::ZERO {
+        let part = match network.divisor {
+            1 => String::new(),
+            divisor => format!(", one part in {divisor} of it"),
+        };
+        page.line(&format!("    storage stack of a host {per_io} per I/O{part}"));
+    }
     let policy = &plan.policy;
     let limit =
         policy.iops_limit.map_or(String::new(), |limit| format!(", limit {limit} I/Os per second"));

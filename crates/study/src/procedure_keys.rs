@@ -23,8 +23,8 @@ macro_rules! procedure_keys {
                 /// Once per rung: users rise to the number of the rung, not measured.
                 "ramp-up" ramp_up: Nanos = time(),
                     plan "ramp_up_ns", of [Users, Block], unused Nanos::ZERO, option "--ramp-up" "TIME" "Unmeasured time at the start of each rung";
-                /// Once per rung: the measured window, at least 5 s. Of a block load at least 5 s of this host's time, which a
-                /// time dilation makes shorter.
+                /// Once per rung: the measured window, at least 5 s; of a block load at least 5 s of this host's time (625 ms of
+                /// design time at a time dilation of 8).
                 "measure" measure: Nanos = time(),
                     plan "measure_ns", of [Users, Block, Job], unused Nanos::ZERO, option "--measure" "TIME" "The measured window of each rung";
                 /// How the runs of the designs are interleaved: `random` draws it by the seed, balanced;

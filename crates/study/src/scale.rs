@@ -2,11 +2,11 @@
 //!
 //! Cores, users, warehouses, memory, volume sizes, IOPS and MB/s caps, write buffers and drain rates
 //! become k times smaller; service times, flush times and all ratios (memory : database, users : core,
-//! I/O : CPU) stay. A device becomes one part in k of itself: the model occupies its stages k times as
-//! long, and lets a request that finds it idle take as long as ever.
+//! I/O : CPU) stay. A device or link becomes one part in k of itself: it serves a burst as fast as the
+//! whole, and over a longer time a k-th passes.
 //!
-//! What no scaling can keep is the rate of one reader that never waits: it occupies the part of the
-//! device longer than its request takes. Where that shows, it is said.
+//! What no scaling can keep is the rate of one reader that never waits: in the long run it gets the rate
+//! of the part. Where that shows, it is said.
 
 use underlay_core::Bytes;
 use underlay_model::{DeviceProfile, Medium, WriteBuffer};
@@ -84,7 +84,7 @@ fn scaled_buffer(full: WriteBuffer, k: u64) -> WriteBuffer {
     }
 }
 
-/// Scattered pages per second that one reader gets who asks for the next as soon as it has one: limited by
+/// Scattered pages per second that one reader gets in the long run who asks for the next as soon as it has one: limited by
 /// the latency, or by the stage that a page occupies longest. None where reads take no time.
 fn lone_reader(profile: &DeviceProfile) -> Option<f64> {
     let divisor = f64::from(profile.divisor);

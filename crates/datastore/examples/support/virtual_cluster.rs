@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
-use underlay_simulation::{
-    ClientSpec, ClusterTarget, RunSpec, SimulationResult, Stack, Target, simulate,
-};
+use underlay_simulation::{ClientSpec, ClusterTarget, RunSpec, SimulationResult, Target, simulate};
 use underlay_workload::block::{
     BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
 };
@@ -36,7 +34,7 @@ impl VirtualCluster {
         file: Bytes,
         requests: RootSeed,
     ) -> Result<VirtualCluster, Failure> {
-        let target = ClusterTarget::new(spec, policy, Stack::NONE, &[volume], SEED)?;
+        let target = ClusterTarget::new(spec, policy, &[volume], SEED)?;
         Ok(VirtualCluster { target, now: Nanos::ZERO, file, requests })
     }
 

@@ -20,8 +20,8 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, builtin};
 use underlay_simulation::{
-    ClientSpec, ClusterTarget, RunSpec, SimulationResult, Stack, Target, TargetFinished,
-    TargetOutcome, simulate,
+    ClientSpec, ClusterTarget, RunSpec, SimulationResult, Target, TargetFinished, TargetOutcome,
+    simulate,
 };
 use underlay_workload::block::{
     BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
@@ -228,8 +228,7 @@ fn measure<T: Target>(target: &mut T) -> Vec<(String, f64)> {
 
 /// Compares every figure; what may differ by how much depends on its name.
 fn compare(spec: &ClusterSpec, policy: Policy, ways: [Nanos; 2], allowed: impl Fn(&str) -> f64) {
-    let mut simulated =
-        ClusterTarget::new(spec, policy, Stack::NONE, &[VOLUME], SEED).expect("room");
+    let mut simulated = ClusterTarget::new(spec, policy, &[VOLUME], SEED).expect("room");
     let directory = tempfile::tempdir().expect("a directory");
     let mut emulated = Emulated::new(spec.clone(), policy, ways, directory.path());
     let (simulated, emulated) = (measure(&mut simulated), measure(&mut emulated));

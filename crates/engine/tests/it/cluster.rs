@@ -4,7 +4,7 @@ use crate::scenario::tpcc;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{EngineRun, Simulation, Window};
 use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
-use underlay_model::target::{ClusterTarget, Stack};
+use underlay_model::target::ClusterTarget;
 use underlay_model::{DiskGroupSpec, builtin};
 
 fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
@@ -29,7 +29,7 @@ fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
     };
     let policy = Policy { failures_to_tolerate, ..Policy::DEFAULT };
     let volumes = [Bytes::from_gib(8), Bytes::from_gib(1)];
-    let target = ClusterTarget::new(&spec, policy, Stack::NONE, &volumes, RootSeed(1));
+    let target = ClusterTarget::new(&spec, policy, &volumes, RootSeed(1));
     let mut scenario = tpcc(16, 16, 4, Bytes::from_mib(256));
     scenario.databases[0].cpu_per_io = cpu_per_io;
     let simulation = Simulation::new(&scenario, target.expect("a cluster"), RootSeed(3));

@@ -81,7 +81,7 @@ impl Inventory {
     /// Adds a host that was checked.
     pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
         let id = HostId(self.hosts.len() as u32);
-        let divisor = self.network.link_divisor();
+        let divisor = self.network.divisor();
         self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref(), divisor));
         for group in &spec.groups {
             self.push_group(id, group);
@@ -176,6 +176,15 @@ impl Inventory {
         let only = engine.advance_to_one(now, finished);
         self.wakeups.set(group.0 as usize, engine.wakeup().0);
         only
+    }
+
+    /// When a request that is there at `now` has passed the storage stack of a host, which it occupies for `cost`.
+    #[inline]
+    pub(super) fn pass_stack(&mut self, host: HostId, now: Nanos, cost: Nanos) -> Nanos {
+        if cost == Nanos::ZERO {
+            return now;
+        }
+        self.hosts[host.0 as usize].stack.serve(now, cost) + cost
     }
 
     /// Gives an I/O to a disk group, which may be up to `head_start` early with its answer.

@@ -72,6 +72,8 @@ mod topology;
 
 mod network;
 
+mod stack;
+
 mod object;
 
 mod placement;
@@ -135,6 +137,7 @@ pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use reduction::Leaving;
 pub use regions::RegionSet;
 pub use spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+pub use stack::Stack;
 pub use state::{
     ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, Restart,
     RestoreProblem, VolumeRecord,

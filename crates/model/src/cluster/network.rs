@@ -32,8 +32,8 @@ impl Network {
         self.last = (0, Nanos::ZERO);
     }
 
-    /// The part of its link that a host has: one in so many.
-    pub(super) fn link_divisor(&self) -> u32 {
+    /// The part of a whole host's rates that each host has: one in so many.
+    pub(super) fn divisor(&self) -> u32 {
         self.spec.divisor
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A specification holds values and checks them; [`super::Cluster`] is what behaves.
 
+use super::stack::Stack;
 use crate::disk_group::DiskGroupSpec;
 use crate::profile::DeviceProfile;
 use underlay_core::{Bytes, Nanos};
@@ -35,7 +36,8 @@ pub struct NetworkSpec {
     pub latency: Nanos,
     /// Each direction of each host's link; 1 MB/s to 1 TB/s.
     pub bytes_per_second: u64,
-    /// The links are one part in so many of that, see [`crate::DeviceProfile::divisor`]; 1 = all of it. Range 1 to 4096.
+    /// The links are one part in so many of that, and so is each host's storage stack; see
+    /// [`crate::DeviceProfile::divisor`]. 1 = all of it. Range 1 to 4096.
     pub divisor: u32,
 }
 
@@ -67,6 +69,8 @@ pub struct ClusterSettings {
     pub rebalance_variance_percent: Option<u8>,
     /// How often fullness is looked at.
     pub rebalance_interval: Nanos,
+    /// What requests cost on the host that owns their volume.
+    pub stack: Stack,
     /// Processor time of the object's owner per I/O, as latency.
     pub owner_overhead: Nanos,
     /// Processor time of computing or verifying the checksum of 4 KiB, as latency.
@@ -92,6 +96,7 @@ impl Default for ClusterSettings {
             rebalance_full_percent: 80,
             rebalance_variance_percent: Some(30),
             rebalance_interval: Nanos::from_secs(60),
+            stack: Stack::NONE,
             owner_overhead: Nanos::ZERO,
             checksum_overhead_per_4k: Nanos::ZERO,
         }
@@ -146,6 +151,7 @@ impl ClusterSpec {
             .flat_map(|host| &host.groups)
             .flat_map(|group| std::iter::once(&group.cache).chain(&group.capacity));
         self.network.latency == Nanos::ZERO
+            && self.settings.stack == Stack::NONE
             && self.settings.owner_overhead == Nanos::ZERO
             && self.settings.checksum_overhead_per_4k == Nanos::ZERO
             && devices.all(DeviceProfile::is_instant)
@@ -192,6 +198,9 @@ impl ClusterSettings {
         }
         if self.rebalance_variance_percent.is_some_and(|percent| !(1..=100).contains(&percent)) {
             problem(problems, "settings.rebalance-variance-percent", "use 1 to 100 or none");
+        }
+        if self.stack.per_io > Nanos::from_millis(10) {
+            problem(problems, "settings.stack", "a host spends at most 10 ms on a request");
         }
         if self.rebalance_interval == Nanos::ZERO {
             problem(problems, "settings.rebalance-interval", "use more than 0 s");

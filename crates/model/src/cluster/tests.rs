@@ -5,7 +5,8 @@
 use super::{
     Ailment, Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole,
     ComponentState, DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec,
-    Notice, Outcome, PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, VolumeId,
+    Notice, Outcome, PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, Stack,
+    VolumeId,
 };
 use crate::disk_group::DiskGroupSpec;
 use crate::store::RequestId;
@@ -329,6 +330,76 @@ fn a_policy_change_serves_all_the_while_and_gives_the_old_space_back() {
         let most = rows * u64::from(policy.set_kind().members()) * unit;
         assert!(used <= most && used + 4 * unit > most, "{used} of {most}");
     }
+}
+
+/// Requests pass the stack of the host that owns their volume one after the other, a mirrored write once per copy; a head start
+/// is taken from the time there.
+#[test]
+fn requests_wait_for_each_other_in_the_stack_of_their_host() {
+    let mut spec = spec(3, 1);
+    spec.settings.stack = Stack { per_io: Nanos::from_millis(1), ..Stack::NONE };
+    let mut cluster = Cluster::new(spec, RootSeed(1)).expect("valid");
+    let [here, there] = ["a", "b"].map(|name| {
+        let capacity = Bytes::from_mib(4);
+        cluster.create_volume(Nanos::ZERO, name, capacity, Policy::DEFAULT).expect("there is room")
+    });
+    for (volume, host) in [(here, 0), (there, 1)] {
+        cluster.set_owner(Nanos::ZERO, volume, HostId(host)).expect("it exists");
+    }
+    let begin = Nanos::from_secs(1);
+    cluster.submit(begin, here, &Request::write(0, 4096), RequestId(1));
+    cluster.submit(begin, here, &Request::write(0, 4096), RequestId(2));
+    cluster.submit(begin, there, &Request::read(0, 4096), RequestId(3));
+    cluster.submit_early(
+        begin,
+        there,
+        &Request::read(0, 4096),
+        RequestId(4),
+        Nanos::from_micros(500),
+    );
+    let events = run(&mut cluster, Nanos::from_secs(2));
+    let mut ended: Vec<(u64, u64, u64, u64)> = events
+        .iter()
+        .filter_map(|event| match event {
+            ClusterEvent::Finished(done) => {
+                let ms = |time: Nanos| time.0 / 1_000_000;
+                Some((done.request.0, ms(done.at - begin), ms(done.queue), done.early.0 / 1_000))
+            }
+            _ => None,
+        })
+        .collect();
+    ended.sort_unstable();
+    // Each ends within a fraction of a millisecond after its time in the stack.
+    assert_eq!(ended, [(1, 2, 0, 0), (2, 4, 2, 0), (3, 1, 0, 0), (4, 2, 1, 500)]);
+}
+
+/// A volume that has used up its limit does not keep others of its host from the stack.
+#[test]
+fn what_waits_for_its_limit_is_not_in_the_stack() {
+    let mut spec = spec(3, 1);
+    spec.settings.stack = Stack { per_io: Nanos::from_micros(100), ..Stack::NONE };
+    let mut cluster = Cluster::new(spec, RootSeed(1)).expect("valid");
+    let policy = |iops_limit| Policy { iops_limit, ..Policy::DEFAULT };
+    let [limited, free] = [("limited", Some(10)), ("free", None)].map(|(name, limit)| {
+        let capacity = Bytes::from_mib(4);
+        let volume = cluster.create_volume(Nanos::ZERO, name, capacity, policy(limit));
+        let volume = volume.expect("there is room");
+        cluster.set_owner(Nanos::ZERO, volume, HostId(0)).expect("it exists");
+        volume
+    });
+    for id in 0..5 {
+        cluster.submit(Nanos::ZERO, limited, &Request::read(0, 4096), RequestId(id));
+    }
+    cluster.submit(Nanos::ZERO, free, &Request::read(0, 4096), RequestId(9));
+    let events = run(&mut cluster, Nanos::from_secs(2));
+    let ended = |wanted: u64| {
+        events.iter().find_map(|event| match event {
+            ClusterEvent::Finished(done) if done.request.0 == wanted => Some(done.at),
+            _ => None,
+        })
+    };
+    assert!(ended(9) < Some(Nanos::from_millis(2)), "{:?}", ended(9));
+    assert!(ended(4) >= Some(Nanos::from_millis(400)), "{:?}", ended(4));
 }
 
 #[test]

@@ -21,17 +21,14 @@ pub(super) struct Host {
     /// Its link, by direction.
     pub(super) send: Stage,
     pub(super) receive: Stage,
+    /// Its storage stack.
+    pub(super) stack: Stage,
 }
 
 impl Host {
-    /// A running host with one part in `link_divisor` of its link.
-    pub(super) fn new(
-        id: HostId,
-        name: &str,
-        fault_domain: Option<&str>,
-        link_divisor: u32,
-    ) -> Host {
-        let link = Stage::new(link_divisor, CREDIT);
+    /// A running host with one part in `divisor` of its link and of its storage stack.
+    pub(super) fn new(id: HostId, name: &str, fault_domain: Option<&str>, divisor: u32) -> Host {
+        let stage = Stage::new(divisor, CREDIT);
         Host {
             id,
             name: name.to_string(),
@@ -39,8 +36,9 @@ impl Host {
             fault_domain: fault_domain
                 .map_or_else(|| format!("host:{name}"), |name| format!("domain:{name}")),
             components: 0,
-            send: link,
-            receive: link,
+            send: stage,
+            receive: stage,
+            stack: stage,
         }
     }
 }

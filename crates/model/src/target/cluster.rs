@@ -1,16 +1,14 @@
 //! A cluster as a target: volumes of one policy, each used by a machine on one of the hosts.
 //!
-//! Machines are assigned to hosts round-robin. A request first passes the software stack of its machine's host ([`Stack`]), in order of
-//! arrival, and then goes to the cluster, from that host. Instructions for the data plane are dropped: there are no bytes here.
+//! Machines are assigned to hosts round-robin, and their volumes are owned there. Instructions for the data plane are dropped: there
+//! are no bytes here.
 
-use super::stack::Stack;
 use super::{Target, TargetFinished, TargetOutcome};
 use crate::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ClusterSpec, GroupId, HostId, Outcome, PlacementRefusal,
     Policy, VolumeId,
 };
 use crate::{Request, RequestId};
-use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos, RootSeed};
 
 /// Why a cluster cannot be simulated.
@@ -55,20 +53,9 @@ pub struct WriteBuffers {
 /// A cluster with volumes.
 pub struct ClusterTarget {
     cluster: Cluster,
-    policy: Policy,
     volumes: Vec<VolumeId>,
-    stack: Stack,
-    /// Per host: when its stack is free, and what is passing it, in order.
-    hosts: Vec<HostStack>,
-    /// Per slot of the simulation: when its request was submitted.
-    submitted: Vec<Nanos>,
+    hosts: usize,
     events: Vec<ClusterEvent>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct HostStack {
-    free: Nanos,
-    passing: VecDeque<(Nanos, u32, usize, Request)>,
 }
 
 impl ClusterTarget {
@@ -79,7 +66,6 @@ impl ClusterTarget {
     pub fn new(
         spec: &ClusterSpec,
         policy: Policy,
-        stack: Stack,
         volumes: &[Bytes],
         seed: RootSeed,
     ) -> Result<ClusterTarget, ClusterTargetError> {
@@ -100,15 +86,7 @@ impl ClusterTarget {
             moved.expect("the volume and the host were just created");
             created.push(id);
         }
-        Ok(ClusterTarget {
-            cluster,
-            policy,
-            volumes: created,
-            stack,
-            hosts: vec![HostStack::default(); spec.hosts.len()],
-            submitted: Vec::new(),
-            events: Vec::new(),
-        })
+        Ok(ClusterTarget { cluster, volumes: created, hosts: spec.hosts.len(), events: Vec::new() })
     }
 
     /// Lets other data take that share of every capacity device.
@@ -146,7 +124,7 @@ impl ClusterTarget {
 
     /// Volumes of which something lies on the host of the machine that uses them: what goes there takes no network.
     pub fn volumes_at_home(&self) -> usize {
-        let hosts = self.hosts.len();
+        let hosts = self.hosts;
         let is_at_home = |(index, volume): &(usize, &VolumeId)| {
             let home = HostId(host_of(*index, hosts) as u32);
             let status = self.cluster.volume_status(**volume);
@@ -155,22 +133,14 @@ impl ClusterTarget {
         self.volumes.iter().enumerate().filter(is_at_home).count()
     }
 
-    /// When the next request leaves a stack, and of which host.
-    fn next_passed(&self) -> Option<(Nanos, usize)> {
-        let fronts = self.hosts.iter().enumerate();
-        fronts.filter_map(|(host, stack)| Some((stack.passing.front()?.0, host))).min()
-    }
-
     fn collect(&mut self, finished: &mut Vec<TargetFinished>) {
         for event in self.events.drain(..) {
             let ClusterEvent::Finished(done) = event else { continue };
-            // Slots are 32 bits wide, and were widened by `submit`.
-            let slot = done.request.0 as u32;
-            let in_stack = done.arrived - self.submitted[slot as usize];
             finished.push(TargetFinished {
-                slot,
+                // Slots are 32 bits wide, and were widened by `submit`.
+                slot: done.request.0 as u32,
                 at: done.at,
-                queue: in_stack.saturating_sub(self.stack.per_io) + done.queue,
+                queue: done.queue,
                 outcome: match done.outcome {
                     Outcome::Ok => TargetOutcome::Ok,
                     Outcome::Error(_) => TargetOutcome::Failed,
@@ -188,49 +158,25 @@ fn host_of(volume: usize, hosts: usize) -> usize {
 
 impl Target for ClusterTarget {
     fn submit(&mut self, now: Nanos, volume: usize, request: &Request, slot: u32) {
-        if slot as usize >= self.submitted.len() {
-            self.submitted.resize(slot as usize + 1, Nanos::ZERO);
-        }
-        self.submitted[slot as usize] = now;
-        let cost = self.stack.cost(request, &self.policy);
-        if cost == Nanos::ZERO {
-            let id = RequestId(u64::from(slot));
-            self.cluster.submit(now, self.volumes[volume], request, id);
-            return;
-        }
-        let number = host_of(volume, self.hosts.len());
-        let host = &mut self.hosts[number];
-        host.free = host.free.max(now) + cost;
-        host.passing.push_back((host.free, slot, volume, *request));
+        self.cluster.submit(now, self.volumes[volume], request, RequestId(u64::from(slot)));
     }
 
     fn next_wakeup(&self) -> Option<Nanos> {
-        let passed = self.next_passed().map(|(at, _)| at);
-        [passed, self.cluster.next_wakeup()].into_iter().flatten().min()
+        self.cluster.next_wakeup()
     }
 
     fn advance(&mut self, now: Nanos, finished: &mut Vec<TargetFinished>) {
-        while let Some((at, host)) = self.next_passed().filter(|(at, _)| *at <= now) {
-            self.cluster.advance(at, &mut self.events);
-            let (_, slot, volume, request) =
-                self.hosts[host].passing.pop_front().expect("its time was just read");
-            self.cluster.submit(at, self.volumes[volume], &request, RequestId(u64::from(slot)));
-        }
         self.cluster.advance(now, &mut self.events);
         self.collect(finished);
     }
 
     fn advance_to_finish(&mut self, limit: Nanos, finished: &mut Vec<TargetFinished>) -> Nanos {
         loop {
-            let passed = self.next_passed().map(|(at, _)| at);
-            let until = passed.map_or(limit, |passed| passed.min(limit));
-            let now = self.cluster.advance_to_event(until, &mut self.events);
+            let now = self.cluster.advance_to_event(limit, &mut self.events);
             self.collect(finished);
-            if now >= until || !finished.is_empty() {
+            if now >= limit || !finished.is_empty() {
                 // What else happens at that moment comes before whatever is done about it.
                 self.advance(now, finished);
-            }
-            if now >= limit || !finished.is_empty() {
                 return now;
             }
         }
@@ -239,7 +185,6 @@ impl Target for ClusterTarget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stack::Stack;
     use super::{ClusterTarget, ClusterTargetError};
     use crate::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
     use crate::{DiskGroupSpec, builtin};
@@ -261,8 +206,7 @@ mod tests {
         };
         let volumes = [Bytes::from_mib(64)];
         let target = || {
-            let (policy, stack) = (Policy::DEFAULT, Stack::NONE);
-            ClusterTarget::new(&spec, policy, stack, &volumes, RootSeed(1)).expect("a cluster")
+            ClusterTarget::new(&spec, Policy::DEFAULT, &volumes, RootSeed(1)).expect("a cluster")
         };
         let mut filled = target();
         filled.fill(81).expect("there is room");
@@ -273,8 +217,7 @@ mod tests {
         assert_eq!(filled.cluster().volumes().count(), 1);
         let mut refused = spec.clone();
         refused.settings.components_per_host = 100;
-        let built =
-            ClusterTarget::new(&refused, Policy::DEFAULT, Stack::NONE, &volumes, RootSeed(1));
+        let built = ClusterTarget::new(&refused, Policy::DEFAULT, &volumes, RootSeed(1));
         let refusal = built.expect("a cluster").fill(81).expect_err("too many components");
         assert!(matches!(refusal, ClusterTargetError::Fill { percent: 81, .. }), "{refusal}");
     }

@@ -1,13 +1,11 @@
 //! What a simulation drives: volumes that take requests and give completions, by a virtual clock.
 //!
-//! Devices of a [`Store`], or a cluster with the software path of its hosts. What asks (block loads, a database engine) and the loop
+//! Devices of a [`Store`], or a cluster. What asks (block loads, a database engine) and the loop
 //! over virtual time are the simulations' own.
 
 mod cluster;
-mod stack;
 
 pub use cluster::{ClusterTarget, ClusterTargetError, WriteBuffers};
-pub use stack::Stack;
 
 use crate::{Finished, Request, RequestId, Store};
 use underlay_core::Nanos;

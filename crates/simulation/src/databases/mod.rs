@@ -56,7 +56,7 @@ pub use refusals::problems;
 pub use rung::{Effort, Rung, RungError, Stage, counted, simulate_rung};
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};
-pub use storage::{DesignTarget, StorageError, stack_of};
+pub use storage::{DesignTarget, StorageError};
 pub use vary::{Values, Varied, Vary, VaryError};
 pub use what_if::{Change, NoMeaning};
 

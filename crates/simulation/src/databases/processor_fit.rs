@@ -8,7 +8,6 @@
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_engine::Scenario;
-use underlay_model::target::Stack;
 use underlay_study::Plan;
 
 use super::rung::{Effort, RungError, simulate_rung};
@@ -86,7 +85,6 @@ impl FitPoint {
         self,
         plan: &Plan,
         assumed: &Assumptions,
-        stack: Stack,
         seed: RootSeed,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Option<ProcessorFit>, RungError> {
@@ -103,7 +101,7 @@ impl FitPoint {
         let mut trial = |factor: f64| -> Result<Option<f64>, RungError> {
             scale(&mut made, factor);
             let storage = seed.child("storage", 0);
-            let Ok(target) = DesignTarget::in_study(point, self.design, stack, storage) else {
+            let Ok(target) = DesignTarget::in_study(point, self.design, storage) else {
                 return Ok(None);
             };
             let effort = Effort::OF_STUDIES;
@@ -150,7 +148,6 @@ pub fn scale(scenario: &mut Scenario, factor: f64) {
 mod tests {
     use super::{Assumptions, FitPoint};
     use underlay_core::RootSeed;
-    use underlay_model::target::Stack;
     use underlay_study::{HostView, Plan, PlanOptions, Source, check};
 
     const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
@@ -171,7 +168,7 @@ mod tests {
 
     fn fitted(plan: &Plan) -> Option<super::ProcessorFit> {
         let point = FitPoint::of(plan).expect("a published number");
-        point.fit(plan, &ASSUMED, Stack::NONE, RootSeed(1), &|| true).expect("simulated")
+        point.fit(plan, &ASSUMED, RootSeed(1), &|| true).expect("simulated")
     }
 
     #[test]
@@ -196,7 +193,7 @@ mod tests {
             false
         };
         let point = FitPoint::of(&plan).expect("a published number");
-        let fit = point.fit(&plan, &ASSUMED, Stack::NONE, RootSeed(1), &stops);
+        let fit = point.fit(&plan, &ASSUMED, RootSeed(1), &stops);
         assert_eq!((fit.expect("simulated"), asked.get()), (None, 1));
     }
 

@@ -1,21 +1,16 @@
 //! The volumes of a design as a target: its devices, or its cluster.
 //!
 //! What a study lets join a cluster before there is load has joined: data moves to it while the simulation goes on.
-//!
-//! What the hosts' storage stack costs is known of the test beds whose block rates were published,
-//! at their full size: [`stack_of`]. Everywhere else it costs nothing, as in the emulation.
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{Cluster, ClusterProblem};
 use underlay_model::target::{
-    ClusterTarget, ClusterTargetError, Stack, StoreTarget, Target, TargetFinished,
+    ClusterTarget, ClusterTargetError, StoreTarget, Target, TargetFinished,
 };
 use underlay_model::{Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume};
 use underlay_study::{
     ClusterPlan, DatastoreKind, DesignPlan, FaultAction, FaultPhase, FaultPlan, Plan,
 };
-
-use crate::experiments::{Effort, fitted_stack, is_reduced};
 
 /// Why a design has no volumes in virtual time.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -51,23 +46,6 @@ pub fn joins_before_load(fault: &FaultPlan) -> bool {
     joins && fault.phase == FaultPhase::Settle
 }
 
-/// What the hosts' storage stack costs in a design: fitted to one published block rate of its test
-/// bed. `None` of other designs, and of sizes that are scaled.
-///
-/// # Errors
-/// The cluster of the test bed cannot be built.
-pub fn stack_of(plan: &Plan, design: &DesignPlan) -> Result<Option<Stack>, ClusterTargetError> {
-    let (DatastoreKind::Cluster(cluster), Some(base)) = (&design.kind, &design.based_on) else {
-        return Ok(None);
-    };
-    if plan.scale.divisor != 1 {
-        return Ok(None);
-    }
-    // The cost does not depend on the seed of the study.
-    let fitted = fitted_stack(base, Effort::FULL, RootSeed(1))?;
-    Ok(fitted.map(|stack| Stack::copying(stack.per_io, is_reduced(cluster))))
-}
-
 /// The volumes of a design, in the order of the plan.
 pub enum DesignTarget {
     /// On devices.
@@ -77,14 +55,6 @@ pub enum DesignTarget {
 }
 
 impl DesignTarget {
-    /// Makes them, on hosts whose storage stack costs nothing.
-    ///
-    /// # Errors
-    /// Real storage, and clusters that cannot hold the volumes.
-    pub fn new(design: &DesignPlan, seed: RootSeed) -> Result<DesignTarget, StorageError> {
-        DesignTarget::with_stack(design, Stack::NONE, seed)
-    }
-
     /// Those of a design of a study, by its position there, with what joins its cluster before there is load.
     ///
     /// # Errors
@@ -92,11 +62,10 @@ impl DesignTarget {
     pub fn in_study(
         plan: &Plan,
         position: usize,
-        stack: Stack,
         seed: RootSeed,
     ) -> Result<DesignTarget, StorageError> {
         let design = &plan.designs[position];
-        let mut target = DesignTarget::with_stack(design, stack, seed)?;
+        let mut target = DesignTarget::new(design, seed)?;
         let (DesignTarget::Cluster(grows), DatastoreKind::Cluster(cluster)) =
             (&mut target, &design.kind)
         else {
@@ -113,15 +82,11 @@ impl DesignTarget {
         Ok(target)
     }
 
-    /// Makes them, with what the stack of each host of a cluster costs.
+    /// Makes them.
     ///
     /// # Errors
     /// Real storage, and clusters that cannot hold the volumes.
-    pub fn with_stack(
-        design: &DesignPlan,
-        stack: Stack,
-        seed: RootSeed,
-    ) -> Result<DesignTarget, StorageError> {
+    pub fn new(design: &DesignPlan, seed: RootSeed) -> Result<DesignTarget, StorageError> {
         match &design.kind {
             DatastoreKind::Path { .. } => Err(StorageError::Real(design.name.clone())),
             DatastoreKind::Emulated { devices, link, .. } => {
@@ -152,8 +117,7 @@ impl DesignTarget {
                 let of = |error| StorageError::Cluster { design: design.name.clone(), error };
                 let volumes: Vec<_> = design.volumes.iter().map(|volume| volume.capacity).collect();
                 let (spec, policy) = (&cluster.spec, cluster.policy);
-                let mut target =
-                    ClusterTarget::new(spec, policy, stack, &volumes, seed).map_err(of)?;
+                let mut target = ClusterTarget::new(spec, policy, &volumes, seed).map_err(of)?;
                 if let Some(percent) = cluster.fill_percent {
                     target.fill(percent).map_err(of)?;
                 }

@@ -1,6 +1,5 @@
 //! Runs a test bed's experiments and compares them with the published numbers.
 
-use super::catalogue::testbeds;
 use super::fit::{Fit, fit_stack};
 use super::testbed::{Experiment, Load, Prefill, Shape, System, Testbed};
 use crate::client::ClientSpec;
@@ -8,8 +7,8 @@ use crate::curve::{Curve, CurveSpec, rate_curve};
 use crate::result::SimulationResult;
 use crate::run::{RunSpec, simulate};
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::Stack;
 use underlay_model::disk_group::Reduction;
-use underlay_model::target::Stack;
 use underlay_model::target::StoreTarget;
 use underlay_model::target::{ClusterTarget, ClusterTargetError};
 use underlay_model::{Store, StoreDevice, StoreVolume, builtin};
@@ -182,43 +181,6 @@ pub fn compare(
     Ok(Comparison { testbed: testbed.clone(), stack_per_io, rows, notes, requests: bench.requests })
 }
 
-/// The stack that the studies take for a built-in design, as fitted there to one published rate; none for a design
-/// that is in no study, or for which nothing was left to fit.
-///
-/// # Errors
-/// When the design's volumes cannot be placed.
-pub fn fitted_stack(
-    design: &str,
-    effort: Effort,
-    seed: RootSeed,
-) -> Result<Option<Stack>, ClusterTargetError> {
-    let uses = |experiment: &Experiment| match experiment.system {
-        System::Cluster { design: used, .. } => used == design,
-        System::Drives { .. } => false,
-    };
-    let testbeds = testbeds();
-    let Some(testbed) = testbeds.iter().find(|testbed| testbed.experiments.iter().any(uses)) else {
-        return Ok(None);
-    };
-    let published = published_numbers(testbed.publication).unwrap_or_default();
-    let mut bench = Bench { effort: effort.quarter(), seed, requests: 0, at_home: None };
-    let per_io = bench.fit(testbed, &published, &mut Vec::new())?;
-    Ok(per_io.map(|per_io| Stack::copying(per_io, is_reduced(&cluster(design, None)))))
-}
-
-/// Designs for which [`fitted_stack`] may have an answer.
-pub fn designs_in_studies() -> Vec<&'static str> {
-    let mut designs = Vec::new();
-    for experiment in testbeds().iter().flat_map(|testbed| &testbed.experiments) {
-        if let System::Cluster { design, .. } = experiment.system
-            && !designs.contains(&design)
-        {
-            designs.push(design);
-        }
-    }
-    designs
-}
-
 /// Whether any disk group of the cluster reduces its data.
 pub fn is_reduced(plan: &ClusterPlan) -> bool {
     let mut groups = plan.spec.hosts.iter().flat_map(|host| &host.groups);
@@ -364,9 +326,9 @@ impl Bench {
     ) -> Result<Shown, ClusterTargetError> {
         match experiment.system {
             System::Cluster { design, write_buffer } => {
-                let plan = cluster(design, write_buffer);
-                let stack = Stack::copying(per_io, is_reduced(&plan));
-                self.on_cluster(experiment, &plan, stack)
+                let mut plan = cluster(design, write_buffer);
+                plan.spec.settings.stack = Stack::copying(per_io, is_reduced(&plan));
+                self.on_cluster(experiment, &plan)
             }
             System::Drives { numerator, denominator } => {
                 let drives =
@@ -380,7 +342,6 @@ impl Bench {
         &mut self,
         experiment: &Experiment,
         plan: &ClusterPlan,
-        stack: Stack,
     ) -> Result<Shown, ClusterTargetError> {
         let load = &experiment.load;
         let workload = underlay_study::find_io_profile(load.workload)
@@ -389,7 +350,7 @@ impl Bench {
         let clients = clients(load, &workload);
         let volumes = vec![load.working_set; load.volumes as usize];
         let (spec, policy, seed) = (&plan.spec, plan.policy, self.seed);
-        let fresh = || ClusterTarget::new(spec, policy, stack, &volumes, seed);
+        let fresh = || ClusterTarget::new(spec, policy, &volumes, seed);
         // Errors do not depend on time: building one target shows whether there will be one.
         let mut target = fresh()?;
         self.at_home.get_or_insert_with(|| (target.volumes_at_home(), volumes.len()));

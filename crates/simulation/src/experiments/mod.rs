@@ -14,7 +14,5 @@ mod fit;
 mod comparison;
 
 pub use catalogue::testbeds;
-pub use comparison::{
-    Comparison, Effort, Role, Row, compare, designs_in_studies, fitted_stack, is_reduced, median,
-};
+pub use comparison::{Comparison, Effort, Role, Row, compare, is_reduced, median};
 pub use testbed::{Experiment, Load, Prefill, Shape, System, Testbed};

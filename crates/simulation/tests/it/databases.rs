@@ -2,10 +2,10 @@
 
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{EngineSpec, Load};
-use underlay_model::target::{Stack, Target};
+use underlay_model::target::Target;
 use underlay_simulation::databases::{
     Assumptions, DesignTarget, Effort, SinglePlan, SinglePlanError, Stage, as_simulated, problems,
-    scenario, simulate_rung, stack_of,
+    scenario, simulate_rung,
 };
 use underlay_study::{
     FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
@@ -103,20 +103,6 @@ fn built_in_studies_with_databases_are_not_refused() {
         let (_, plan) = checked.unwrap_or_else(|problems| panic!("{name}: {}", problems.to_json()));
         assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new(), "{name}");
     }
-}
-
-/// The block rate of a test bed says what its hosts' software costs: at its full size, and of it alone.
-#[test]
-fn hosts_of_a_published_test_bed_cost_something() {
-    let source = find_study("kingston/k2").expect("built in").source();
-    let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
-    let (_, mut plan) = checked.expect("a valid study");
-    let design = plan.designs[0].clone();
-    let stack = stack_of(&plan, &design).expect("a cluster").expect("a published rate");
-    let per_io = stack.per_io;
-    assert!((Nanos(100)..Nanos::from_micros(100)).contains(&per_io), "{per_io:?}");
-    plan.scale.divisor = 64;
-    assert_eq!(stack_of(&plan, &design).expect("a cluster"), None);
 }
 
 #[test]
@@ -240,7 +226,7 @@ fn data_moves_to_devices_that_join_before_the_load() {
     let moved = |name: &str| {
         let position = plan.designs.iter().position(|design| design.name == name);
         let position = position.expect("a design of the study");
-        let made = DesignTarget::in_study(&plan, position, Stack::NONE, RootSeed(1));
+        let made = DesignTarget::in_study(&plan, position, RootSeed(1));
         let DesignTarget::Cluster(mut target) = made.expect("a cluster") else { panic!("devices") };
         let mut finished = Vec::new();
         target.advance(plan.procedure.settle, &mut finished);

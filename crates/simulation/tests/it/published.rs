@@ -2,8 +2,8 @@
 //! the output is reproducible. How good the predictions are is printed, not asserted: it is a finding.
 
 use underlay_core::RootSeed;
-use underlay_simulation::experiments::{Comparison, Effort, Role, compare, testbeds};
-use underlay_study::published_numbers;
+use underlay_simulation::experiments::{Comparison, Effort, Role, System, compare, testbeds};
+use underlay_study::{DatastoreKind, builtin_datastore, published_numbers};
 
 const SMALL: Effort = Effort { requests: 8_000 };
 
@@ -24,6 +24,16 @@ fn each_published_number_has_a_row_and_the_fit_meets_its_target() {
         assert!(!compared.rows.is_empty() && compared.rows.len() <= expected);
         let fitted: Vec<_> = compared.rows.iter().filter(|row| row.role == Role::Fitted).collect();
         assert_eq!(fitted.len(), usize::from(compared.stack_per_io.is_some()), "{name}");
+        // The built-in design has what was fitted.
+        for experiment in &compared.testbed.experiments {
+            let System::Cluster { design, .. } = experiment.system else { continue };
+            let Some(DatastoreKind::Cluster(plan)) = builtin_datastore(design) else {
+                panic!("{design} is a cluster")
+            };
+            let (stated, found) = (plan.spec.settings.stack.per_io, compared.stack_per_io);
+            let found = found.expect("every cluster is fitted");
+            assert!(stated.0.abs_diff(found.0) < found.0 / 20, "{design}: {stated}, {found}");
+        }
         for row in fitted {
             assert!(row.error_percent().is_some_and(|error| error.abs() < 4.0), "{row:?}");
         }

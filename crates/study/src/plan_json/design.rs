@@ -97,6 +97,7 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
             "space_reservation_percent": policy.space_reservation_percent,
         },
         "repair_delay_ns": settings.repair_delay.0,
+        "stack_ns_per_io": settings.stack.per_io.0,
         "owner_overhead_ns": settings.owner_overhead.0,
         "resync_slice_bytes": settings.resync_slice.0,
         "resync_window": settings.resync_window,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy,
+    Cluster, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy, Stack,
 };
 use underlay_model::scheduler::{Policy as ResyncPolicy, SchedulerSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Reduction, ReductionCosts};
@@ -66,6 +66,13 @@ impl Resolver<'_> {
         let owner_overhead = self
             .key(&mut keys, "owner-overhead", |c| &c.owner_overhead, time)
             .map_or(defaults.owner_overhead, |chosen| chosen.value);
+        let stack =
+            self.key(&mut keys, "stack", |c| &c.stack, time).map_or(Stack::NONE, |cost| match cost
+                .value
+            {
+                Nanos::ZERO => Stack::NONE,
+                per_io => Stack::copying(per_io, reduction != ReductionKind::Off),
+            });
         let (mut hosts, network) = (hosts?, network?);
         for group in hosts.iter_mut().flat_map(|host| &mut host.groups) {
             group.scheduler = scheduler;
@@ -78,6 +85,7 @@ impl Resolver<'_> {
         let component_limit = Bytes((defaults.component_limit.0 / k).max(defaults.stripe_unit.0));
         let settings = ClusterSettings {
             repair_delay,
+            stack,
             owner_overhead,
             component_limit,
             resync_slice: scheduler.slice,

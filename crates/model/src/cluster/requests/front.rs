@@ -189,7 +189,7 @@ impl Requests {
             let flush = FrontOperation {
                 must_be_durable: false,
                 head_start: operation.head_start.saturating_sub(early),
-                early,
+                early: operation.early + early,
                 ends: Nanos::ZERO,
                 ..operation
             };
@@ -216,7 +216,7 @@ impl Requests {
             "a request ends with its last part"
         );
         let took = at - operation.arrived;
-        let queue = took.saturating_sub(operation.service);
+        let queue = took.saturating_sub(operation.service + operation.stack);
         if let Some(volume) = storage.objects.volume_mut(operation.volume) {
             debug_assert!(volume.counters.outstanding > 0, "a request ends once");
             volume.counters.outstanding -= 1;
@@ -271,7 +271,7 @@ impl Cluster {
     /// The same, and what happens to the request is told up to `head_start` before its time, for drivers by the wall
     /// clock whose way to the client and back takes that long.
     ///
-    /// What is known in advance is taken from: the network's latency, and what a device said when it was asked. So the load
+    /// What is known in advance is taken from: the network's latency, the time in the owner's storage stack, and what a device said when it was asked. So the load
     /// on devices and links stays what it is, and requests that follow each other keep their distance; the request takes
     /// effect when it is told to have ended. A request that is shorter than its head start is early by less.
     ///
@@ -294,17 +294,23 @@ impl Cluster {
             "requests are aligned to 4 KiB"
         );
         state.counters.outstanding += 1;
-        let losses = state.losses;
-        let mut start = now;
+        let (losses, owner) = (state.losses, state.owner);
+        let bytes = u64::from(request.length_bytes);
+        let stack = self.storage.settings.stack.cost(request.operation, bytes, &state.policy);
+        // What waits for its turn is not in the stack, where it would be in the way of other volumes.
+        let passed = self.storage.inventory.pass_stack(owner, now, stack);
+        let early = head_start.min(passed - now);
+        let mut start = passed - early;
         if let Some(limit) = &mut state.limit
             && matches!(request.operation, Operation::Read | Operation::Write)
         {
             let ios = normalised(request.length_bytes);
-            start = limit.admit(now, ios);
+            let turn = limit.admit(start, ios);
             state.counters.normalised += u64::from(ios);
-            if start > now {
+            if turn > start {
                 state.counters.normalised_delayed += u64::from(ios);
             }
+            start = turn;
         }
         let operation = self.requests.operations.insert(FrontOperation {
             request: id,
@@ -318,9 +324,10 @@ impl Cluster {
             held_back: false,
             parts_left: 0,
             service: Nanos::ZERO,
+            stack,
             failure: None,
-            head_start,
-            early: Nanos::ZERO,
+            head_start: head_start.saturating_sub(early),
+            early,
             ends: Nanos::ZERO,
         });
         if start > now {

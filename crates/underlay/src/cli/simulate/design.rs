@@ -5,13 +5,13 @@ use crate::cli::designs::datastore_of;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use underlay_core::{Bytes, Nanos, RootSeed};
-use underlay_model::cluster::Policy;
+use underlay_model::cluster::{Policy, Stack};
 use underlay_model::profile::Medium;
 use underlay_model::{DeviceProfile, HostLink, Store, StoreDevice, StoreVolume};
-use underlay_simulation::experiments::{Effort, designs_in_studies, fitted_stack, is_reduced};
+use underlay_simulation::experiments::is_reduced;
 use underlay_simulation::{
-    ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, Stack, StoreTarget,
-    Target, WriteBuffers, rate_curve, simulate as drive,
+    ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, StoreTarget, Target,
+    WriteBuffers, rate_curve, simulate as drive,
 };
 use underlay_study::{
     ClusterPlan, DatastoreKind, builtin_io_profiles, find_io_profile, suggest_io_profile,
@@ -54,9 +54,9 @@ pub struct Load {
     /// Virtual seconds of warm-up, not measured.
     #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, conflicts_with = "study")]
     warm_up: f64,
-    /// Cost of the storage stack on a cluster's hosts: microseconds per I/O (plus 0.19 ns per copied byte), or `fitted`
-    /// for the value of the published experiments. Default: no cost.
-    #[arg(long, value_name = "MICROSECONDS|fitted", allow_hyphen_values = true)]
+    /// Cost of the storage stack on a cluster's hosts, instead of the design's: microseconds per I/O, plus 0.19 ns per
+    /// copied byte; 0 = none.
+    #[arg(long, value_name = "MICROSECONDS", allow_hyphen_values = true)]
     stack: Option<String>,
     /// Size of a cluster's write buffer per disk group, instead of the design's. A small one (256MiB in the studies)
     /// fills at once and shows the steady state of destaging.
@@ -177,8 +177,6 @@ pub enum Storage {
 /// What a cluster was simulated with.
 pub struct ClusterSetup {
     pub stack: Stack,
-    /// Whether `--stack fitted` has an answer.
-    pub is_in_studies: bool,
     pub write_buffer: Option<Bytes>,
     pub is_reduced: bool,
     /// Volumes that are used by a machine on a host with data of theirs.
@@ -241,11 +239,11 @@ pub fn simulate_on(
                 }
             }
             let stack = stack(run, &plan)?;
-            let fresh = || on_cluster(&plan, load, stack, seed);
+            plan.spec.settings.stack = stack;
+            let fresh = || on_cluster(&plan, load, seed);
             let (outcome, mut target) = outcome(fresh, &clients, run)?;
             let cluster = ClusterSetup {
                 stack,
-                is_in_studies: designs_in_studies().contains(&run.design),
                 write_buffer: load.write_buffer,
                 is_reduced: is_reduced(&plan),
                 volumes_at_home: target.volumes_at_home(),
@@ -276,26 +274,13 @@ pub fn simulate_on(
 
 /// What the hosts' software costs, as asked.
 fn stack(run: &Run<'_>, plan: &ClusterPlan) -> Result<Stack, Stop> {
-    let Some(asked) = &run.load.stack else { return Ok(Stack::NONE) };
-    if asked == "fitted" {
-        errln!("fitting the hosts' storage stack to the published rate of this design");
-        let fitted = fitted_stack(run.design, Effort::FULL, run.seed);
-        let fitted = fitted.map_err(|error| Stop::bad_input(chain(&error)))?;
-        return fitted.ok_or_else(|| {
-            Stop::bad_input(format!("no study fits the storage stack of design `{}`", run.design))
-                .with_hint(format!(
-                    "give microseconds per I/O, or use one of the designs {}",
-                    designs_in_studies().join(", ")
-                ))
-        });
-    }
+    let Some(asked) = &run.load.stack else { return Ok(plan.spec.settings.stack) };
     match asked.parse::<f64>() {
-        Ok(micros) if (0.0..=1e6).contains(&micros) => {
+        Ok(0.0) => Ok(Stack::NONE),
+        Ok(micros) if (0.0..=1e4).contains(&micros) => {
             Ok(Stack::copying(Nanos((micros * 1e3) as u64), is_reduced(plan)))
         }
-        _ => Err(Stop::bad_input(format!(
-            "--stack is `{asked}`; use 0 to 1000000 microseconds, or `fitted`"
-        ))),
+        _ => Err(Stop::bad_input(format!("--stack is `{asked}`; use 0 to 10000 microseconds"))),
     }
 }
 
@@ -452,16 +437,11 @@ fn on_devices(
     StoreTarget::new(store)
 }
 
-fn on_cluster(
-    plan: &ClusterPlan,
-    load: &Load,
-    stack: Stack,
-    seed: RootSeed,
-) -> Result<ClusterTarget, Stop> {
+fn on_cluster(plan: &ClusterPlan, load: &Load, seed: RootSeed) -> Result<ClusterTarget, Stop> {
     let capacity = Bytes(load.size.0 >> 20 << 20);
     let volumes = vec![capacity; load.volumes as usize];
     let policy: Policy = plan.policy;
-    let mut target = ClusterTarget::new(&plan.spec, policy, stack, &volumes, seed)
+    let mut target = ClusterTarget::new(&plan.spec, policy, &volumes, seed)
         .map_err(|error| Stop::bad_input(chain(&error)))?;
     if let Some(percent) = plan.fill_percent {
         target.fill(percent).map_err(|error| Stop::bad_input(chain(&error)))?;

@@ -165,8 +165,7 @@ fn on_design(
         DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),
     };
     let run = Run {
-        // A fitted stack is known by the name of the built-in design.
-        design: design.based_on.as_deref().unwrap_or(&design.name),
+        design: &design.name,
         load: &options,
         requests: how.requests.unwrap_or(default),
         seed: how.seed,

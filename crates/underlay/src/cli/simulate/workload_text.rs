@@ -7,7 +7,8 @@ use super::design::{ClusterSetup, Outcome, Setup, Storage};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use underlay_core::Histogram;
-use underlay_simulation::{Curve, Latencies, MeasuredPoint, SimulationResult, Stack};
+use underlay_model::cluster::Stack;
+use underlay_simulation::{Curve, Latencies, MeasuredPoint, SimulationResult};
 use underlay_workload::block::steady_state::{EXCURSION_MAX, RANGE_MAX};
 
 /// Percentiles shown.
@@ -75,8 +76,7 @@ fn asked(setup: &Setup) -> Vec<String> {
 
 fn stack(cluster: &ClusterSetup) -> String {
     if cluster.stack == Stack::NONE {
-        let fitted = if cluster.is_in_studies { ", or --stack fitted as in the study" } else { "" };
-        return format!("not modelled (see --stack{fitted})");
+        return "costs nothing (see --stack)".to_string();
     }
     let decompressing = match cluster.stack.per_read_byte_ps {
         0 => String::new(),

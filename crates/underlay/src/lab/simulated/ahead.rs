@@ -138,7 +138,7 @@ fn simulate(
         scale(&mut scenario, bed.factor());
         hand_over(Step::Begun(Box::new(scenario.clone())))?;
         let storage = seed.child("storage", 0);
-        let target = DesignTarget::in_study(plan, position, bed.stack(design), storage)
+        let target = DesignTarget::in_study(plan, position, storage)
             .map_err(|error| Left::Refused(chain(&error)))?;
         let mut is_alone = false;
         let mut each = |stage, second: &EngineRun| {

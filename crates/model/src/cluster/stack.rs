@@ -1,6 +1,6 @@
 //! The software path of a host: what the hypervisor's storage stack costs per I/O.
 //!
-//! One serial stage per host, charged once for each I/O on a component: once for a read, once per copy for a mirrored
+//! One serial stage per host, of the volume's owner, charged once for each I/O on a component: once for a read, once per copy for a mirrored
 //! write, four times for a write under RAID-5 (two reads, two writes), six under RAID-6. Devices and network have
 //! published figures, the stack has none, so its one parameter, the time per I/O, is what is fitted per test bed. Charging
 //! copies is supported by VMware's first two configurations, whose rates differ as 1.3 : 1.1 copies do.
@@ -8,8 +8,8 @@
 //! Touching the bytes costs too, and that has public figures, which are not fitted: what one core copies through a
 //! network stack, and what it decompresses.
 
-use crate::cluster::{Method, Policy};
-use crate::{Operation, Request};
+use super::policy::{Method, Policy};
+use crate::request::Operation;
 use underlay_core::Nanos;
 
 /// One core moves 42 Gbit/s through a tuned TCP stack, most of it copying (Cai et al., "Understanding Host Network Stack
@@ -40,15 +40,18 @@ impl Stack {
         Stack { per_io, per_byte_ps: COPY_PS_PER_BYTE, per_read_byte_ps }
     }
 
-    /// Time that a request occupies the stack of its host.
-    pub fn cost(self, request: &Request, policy: &Policy) -> Nanos {
-        let (ios, read_byte_ps) = match request.operation {
+    /// Time that a request of so many bytes occupies the stack of its host.
+    #[inline]
+    pub(super) fn cost(self, operation: Operation, bytes: u64, policy: &Policy) -> Nanos {
+        if self == Stack::NONE {
+            return Nanos::ZERO;
+        }
+        let (ios, read_byte_ps) = match operation {
             Operation::Write => (write_ios(policy), 0),
             Operation::Read => (1, self.per_read_byte_ps),
             // Neither carries bytes.
             Operation::Flush | Operation::Discard => return self.per_io,
         };
-        let bytes = u64::from(request.length_bytes);
         let per_io = self.per_io.0 + bytes * (self.per_byte_ps + read_byte_ps) / 1_000;
         Nanos(per_io * ios)
     }
@@ -66,7 +69,7 @@ fn write_ios(policy: &Policy) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::Stack;
-    use crate::Request;
+    use crate::Operation::{self, Flush, Read, Write};
     use crate::cluster::{Method, Policy};
     use underlay_core::Nanos;
 
@@ -75,22 +78,24 @@ mod tests {
         let stack = Stack { per_io: Nanos(100), ..Stack::NONE };
         let cost = |failures_to_tolerate, method| {
             let policy = Policy { failures_to_tolerate, method, ..Policy::DEFAULT };
-            stack.cost(&Request::write(0, 4096), &policy).0
+            stack.cost(Write, 4096, &policy).0
         };
         assert_eq!(cost(0, Method::Mirror), 100);
         assert_eq!(cost(2, Method::Mirror), 300);
         assert_eq!(cost(1, Method::ErasureCoding), 400);
-        assert_eq!(stack.cost(&Request::read(0, 4096), &Policy::DEFAULT), Nanos(100));
+        assert_eq!(stack.cost(Read, 4096, &Policy::DEFAULT), Nanos(100));
+        assert_eq!(Stack::NONE.cost(Read, 4096, &Policy::DEFAULT), Nanos::ZERO);
     }
 
     #[test]
     fn bytes_cost_on_top() {
         let policy = Policy { failures_to_tolerate: 1, ..Policy::DEFAULT };
-        let cost =
-            |is_reduced, request| Stack::copying(Nanos(100), is_reduced).cost(&request, &policy).0;
-        assert_eq!(cost(false, Request::read(0, 10_000)), 100 + 1_900);
-        assert_eq!(cost(true, Request::read(0, 10_000)), 100 + 1_900 + 4_700);
-        assert_eq!(cost(true, Request::write(0, 10_000)), 2 * (100 + 1_900));
-        assert_eq!(cost(true, Request::flush()), 100);
+        let cost = |is_reduced, operation: Operation| {
+            Stack::copying(Nanos(100), is_reduced).cost(operation, 10_000, &policy).0
+        };
+        assert_eq!(cost(false, Read), 100 + 1_900);
+        assert_eq!(cost(true, Read), 100 + 1_900 + 4_700);
+        assert_eq!(cost(true, Write), 2 * (100 + 1_900));
+        assert_eq!(cost(true, Flush), 100);
     }
 }
