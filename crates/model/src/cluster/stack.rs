@@ -1,9 +1,9 @@
 //! The software path of a host: what the hypervisor's storage stack costs per I/O.
 //!
-//! One serial stage per host, of the volume's owner, charged once for each I/O on a component: once for a read, once per copy for a mirrored
-//! write, four times for a write under RAID-5 (two reads, two writes), six under RAID-6. Devices and network have
-//! published figures, the stack has none, so its one parameter, the time per I/O, is what is fitted per test bed. Charging
-//! copies is supported by VMware's first two configurations, whose rates differ as 1.3 : 1.1 copies do.
+//! One serial stage per host. Requests of the volumes that it owns are charged once for each I/O on a component: once for
+//! a read, once per copy for a mirrored write, four times for a write under RAID-5 (two reads, two writes), six under
+//! RAID-6. Devices and network have published figures, the stack has none, so its one parameter, the time per I/O, is what
+//! is fitted per test bed. Charging copies is supported by VMware's first two configurations, whose rates differ as 1.3 : 1.1 copies do.
 //!
 //! Touching the bytes costs too, and that has public figures, which are not fitted: what one core copies through a
 //! network stack, and what it decompresses.

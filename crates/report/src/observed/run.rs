@@ -181,7 +181,7 @@ fn tick_s(transactions: &[TransactionTick]) -> f64 {
     let mut lengths: Vec<u64> = transactions.iter().map(length).collect();
     lengths.sort_unstable();
     match lengths.get(lengths.len() / 2) {
-        // Phases end within a second; samplers do not.
+        // Above half a second it is a second, with what phases cut off.
         Some(median) if (1..500_000_000).contains(median) => *median as f64 / 1e9,
         _ => 1.0,
     }

@@ -271,9 +271,10 @@ impl Cluster {
     /// The same, and what happens to the request is told up to `head_start` before its time, for drivers by the wall
     /// clock whose way to the client and back takes that long.
     ///
-    /// What is known in advance is taken from: the network's latency, the time in the owner's storage stack, and what a device said when it was asked. So the load
-    /// on devices and links stays what it is, and requests that follow each other keep their distance; the request takes
-    /// effect when it is told to have ended. A request that is shorter than its head start is early by less.
+    /// What is known in advance is taken from: the network's latency, the time in the owner's storage stack, and what a
+    /// device said when it was asked. So the load on devices and links stays what it is, and requests that follow each
+    /// other keep their distance; the request takes effect when it is told to have ended. A request that is shorter than
+    /// its head start is early by less.
     ///
     /// # Panics
     /// As [`Cluster::submit`].
