@@ -113,6 +113,9 @@ pub(crate) struct VolumeConfig {
     /// What it asks of the cluster.
     #[serde(default)]
     pub(crate) policy: Option<PolicyConfig>,
+    /// The host of the cluster that it is used from, by number; the model chooses where there is none.
+    #[serde(default)]
+    pub(crate) host: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,6 +19,8 @@ pub struct VolumeRequest {
     pub file_system: FileSystem,
     /// The device of the design that it lives on; `None` = the first.
     pub device: Option<String>,
+    /// The host of the cluster that it is used from, by number; `None` = that of its first component.
+    pub host: Option<u32>,
 }
 
 /// One volume, ready for use.

@@ -88,6 +88,7 @@ impl Site {
             capacity,
             file_system: FileSystem::Ext4,
             device: None,
+            host: None,
         };
         let program = std::env::current_exe()?;
         let context = Context {

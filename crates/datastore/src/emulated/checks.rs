@@ -145,6 +145,7 @@ mod tests {
             capacity,
             file_system: FileSystem::Ext4,
             device: device.map(str::to_string),
+            host: None,
         }
     }
 

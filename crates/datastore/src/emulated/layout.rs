@@ -93,6 +93,7 @@ impl Layout {
             device: placed.get(index).copied().unwrap_or(0),
             backing_file: self.backing.join(&request.name),
             policy: cluster.map(|cluster| cluster.policy_of(&request.name).into()),
+            host: request.host,
         });
         let devices = devices.iter().map(|(name, profile)| DeviceConfig {
             name: name.clone(),

@@ -61,5 +61,6 @@ pub(super) fn volume_config(
         device: device.unwrap_or(0),
         backing_file: data_directory.volumes().join(&volume.name),
         policy: volume.policy.map(PolicyConfig::from),
+        host: None,
     }
 }

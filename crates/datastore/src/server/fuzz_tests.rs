@@ -54,6 +54,7 @@ fn commands_questions_and_descriptions() {
         device: 0,
         backing_file: "/nowhere/data".into(),
         policy: Some(PolicyConfig::from(Policy::DEFAULT)),
+        host: None,
     };
     let mut corpus = vec![
         json(&Command::Stat),

@@ -65,6 +65,7 @@ impl Emulated {
             device: 0,
             backing_file: std::path::PathBuf::new(),
             policy: Some(PolicyConfig::from(policy)),
+            host: Some(0),
         };
         back_end.add_volume(Nanos::ZERO, &volume).expect("room");
         let (coming, leaving) = (VecDeque::new(), BinaryHeap::new());

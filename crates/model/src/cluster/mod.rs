@@ -131,7 +131,7 @@ pub use event::{
 pub use fault::{Fault, FaultProblem, ReturnedContent};
 pub use geometry::{Geometry, Role, RowRange, Rows, SetKind};
 pub use ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
-pub use owner::OwnerProblem;
+pub use owner::{OwnerProblem, host_of_machine};
 pub use placement::PlacementRefusal;
 pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use reduction::Leaving;

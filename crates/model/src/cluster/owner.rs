@@ -22,6 +22,15 @@ pub enum OwnerProblem {
     Unreachable(u32),
 }
 
+/// The host of a machine that has one volume: each host gets as many machines, and every round is shifted by one, because
+/// placement goes round the hosts too and a machine's place has nothing to do with its data's.
+///
+/// # Panics
+/// If there are no hosts.
+pub fn host_of_machine(machine: usize, hosts: usize) -> HostId {
+    HostId(((machine + machine / hosts) % hosts) as u32)
+}
+
 impl Cluster {
     /// From now on, requests of the volume start at that host.
     ///

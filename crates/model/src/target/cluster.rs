@@ -6,7 +6,7 @@
 use super::{Target, TargetFinished, TargetOutcome};
 use crate::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ClusterSpec, GroupId, HostId, Outcome, PlacementRefusal,
-    Policy, VolumeId,
+    Policy, VolumeId, host_of_machine,
 };
 use crate::{Request, RequestId};
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -54,12 +54,11 @@ pub struct WriteBuffers {
 pub struct ClusterTarget {
     cluster: Cluster,
     volumes: Vec<VolumeId>,
-    hosts: usize,
     events: Vec<ClusterEvent>,
 }
 
 impl ClusterTarget {
-    /// Builds the cluster and creates the volumes.
+    /// Builds the cluster and creates the volumes, each used by a machine of its own ([`host_of_machine`]).
     ///
     /// # Errors
     /// When the specification cannot be used or a volume cannot be placed.
@@ -80,13 +79,25 @@ impl ClusterTarget {
                 refusal,
             };
             let id = id.map_err(refused)?;
-            // On a new cluster every host reaches every volume.
-            let host = HostId(host_of(index, spec.hosts.len()) as u32);
-            let moved = cluster.set_owner(Nanos::ZERO, id, host);
-            moved.expect("the volume and the host were just created");
             created.push(id);
         }
-        Ok(ClusterTarget { cluster, volumes: created, hosts: spec.hosts.len(), events: Vec::new() })
+        let hosts: Vec<HostId> =
+            (0..volumes.len()).map(|index| host_of_machine(index, spec.hosts.len())).collect();
+        let target = ClusterTarget { cluster, volumes: created, events: Vec::new() };
+        Ok(target.used_from(&hosts))
+    }
+
+    /// The same, each volume used from that host.
+    ///
+    /// # Panics
+    /// If a host does not exist, or cannot reach the volume.
+    pub fn used_from(mut self, hosts: &[HostId]) -> ClusterTarget {
+        for (volume, host) in self.volumes.iter().zip(hosts) {
+            let moved = self.cluster.set_owner(Nanos::ZERO, *volume, *host);
+            // On a new cluster every host reaches every volume.
+            moved.expect("a host of the new cluster");
+        }
+        self
     }
 
     /// Lets other data take that share of every capacity device.
@@ -124,13 +135,11 @@ impl ClusterTarget {
 
     /// Volumes of which something lies on the host of the machine that uses them: what goes there takes no network.
     pub fn volumes_at_home(&self) -> usize {
-        let hosts = self.hosts;
-        let is_at_home = |(index, volume): &(usize, &VolumeId)| {
-            let home = HostId(host_of(*index, hosts) as u32);
+        let is_at_home = |volume: &&VolumeId| {
             let status = self.cluster.volume_status(**volume);
-            status.is_some_and(|status| status.components.iter().any(|part| part.host == home))
+            status.is_some_and(|it| it.components.iter().any(|part| part.host == it.owner))
         };
-        self.volumes.iter().enumerate().filter(is_at_home).count()
+        self.volumes.iter().filter(is_at_home).count()
     }
 
     fn collect(&mut self, finished: &mut Vec<TargetFinished>) {
@@ -148,12 +157,6 @@ impl ClusterTarget {
             });
         }
     }
-}
-
-/// The host of the machine that uses a volume: each host gets as many, and every round is shifted by one, because
-/// placement goes round the hosts too and a machine's place has nothing to do with its data's.
-fn host_of(volume: usize, hosts: usize) -> usize {
-    (volume + volume / hosts) % hosts
 }
 
 impl Target for ClusterTarget {

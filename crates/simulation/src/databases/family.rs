@@ -216,7 +216,7 @@ impl Shape<'_> {
             .map(|name| HostSpec { name, fault_domain: None, groups: all_groups.clone() })
             .collect();
         Member {
-            design: DesignPlan { kind: DatastoreKind::Cluster(Box::new(cluster)), ..base.clone() },
+            design: base.on_datastore(DatastoreKind::Cluster(Box::new(cluster))),
             hosts,
             groups,
             capacity_drives: drives,

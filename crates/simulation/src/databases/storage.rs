@@ -3,7 +3,7 @@
 //! What a study lets join a cluster before there is load has joined: data moves to it while the simulation goes on.
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_model::cluster::{Cluster, ClusterProblem};
+use underlay_model::cluster::{Cluster, ClusterProblem, HostId};
 use underlay_model::target::{
     ClusterTarget, ClusterTargetError, StoreTarget, Target, TargetFinished,
 };
@@ -117,7 +117,9 @@ impl DesignTarget {
                 let of = |error| StorageError::Cluster { design: design.name.clone(), error };
                 let volumes: Vec<_> = design.volumes.iter().map(|volume| volume.capacity).collect();
                 let (spec, policy) = (&cluster.spec, cluster.policy);
-                let mut target = ClusterTarget::new(spec, policy, &volumes, seed).map_err(of)?;
+                let target = ClusterTarget::new(spec, policy, &volumes, seed).map_err(of)?;
+                let hosts: Vec<_> = design.volume_hosts.iter().copied().map(HostId).collect();
+                let mut target = target.used_from(&hosts);
                 if let Some(percent) = cluster.fill_percent {
                     target.fill(percent).map_err(of)?;
                 }

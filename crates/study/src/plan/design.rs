@@ -28,6 +28,9 @@ pub struct DesignPlan {
     /// The volumes; always `data`, `wal` and `backup`, sometimes `temp`, in this order. Of several databases those of all,
     /// each with the name of its database before its own.
     pub volumes: Vec<VolumePlan>,
+    /// On a cluster: the host that each volume is used from, by number. Volumes of one database have the same; those of a block
+    /// load go round the hosts. Empty elsewhere.
+    pub volume_hosts: Vec<u32>,
     /// The engine with this design's overrides applied; of several databases that of the first.
     pub engine: EnginePlan,
     /// The paths below `engine` that this design overrides, for example `settings.wal_level`.
@@ -38,6 +41,36 @@ pub struct DesignPlan {
     pub evidence: Evidence,
     /// Of a study with axes: where it lies on them.
     pub variant: Option<VariantPlan>,
+}
+
+impl DesignPlan {
+    /// The same volumes and server on another datastore. Volumes stay on their hosts where the other cluster has these;
+    /// otherwise those of each database are used from one host.
+    pub fn on_datastore(&self, kind: DatastoreKind) -> DesignPlan {
+        let hosts = match &kind {
+            DatastoreKind::Cluster(cluster) => cluster.spec.hosts.len(),
+            DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => 0,
+        };
+        let mut databases: Vec<&str> = Vec::new();
+        let mut volume_hosts = Vec::new();
+        for (index, volume) in self.volumes.iter().enumerate().take_while(|_| hosts > 0) {
+            let database = volume.name.rsplit_once('-').map_or("", |(database, _)| database);
+            let known = databases.iter().position(|it| *it == database);
+            let number = known.unwrap_or_else(|| {
+                databases.push(database);
+                databases.len() - 1
+            });
+            let own = self.volume_hosts.get(index).filter(|host| (**host as usize) < hosts);
+            volume_hosts.push(own.copied().unwrap_or_else(|| unplaced_host(number, hosts)));
+        }
+        DesignPlan { kind, volume_hosts, ..self.clone() }
+    }
+}
+
+/// The host of a database that has no place on a cluster, by number: the last for the first database, the one before for the
+/// next. Placement of volumes begins at the first host, and a machine's place has nothing to do with its data's.
+pub(crate) fn unplaced_host(database: usize, hosts: usize) -> u32 {
+    (hosts - 1 - database % hosts) as u32
 }
 
 /// Where the volumes of a design live.

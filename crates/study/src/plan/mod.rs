@@ -31,6 +31,7 @@ pub(crate) use block::scaled as scaled_concurrency;
 pub use client::{ClientPlace, ClientPlan, NetworkPlan};
 pub(crate) use database::volume_name;
 pub use database::{DatabasePart, DatabasePlan};
+pub(crate) use design::unplaced_host;
 pub use design::{
     ClusterPlan, DatastoreKind, DesignPlan, HostCompute, Layout, ReductionKind, ResyncKind,
     VolumePlan,

@@ -26,6 +26,10 @@ pub(super) fn design(design: &DesignPlan, has_server: bool) -> Value {
         "engine": has_server.then(|| engine(&design.engine)),
         "engine_overrides": design.engine_overrides,
     });
+    if let DatastoreKind::Cluster(cluster) = &design.kind {
+        let name = |host: &u32| cluster.spec.hosts[*host as usize].name.as_str();
+        detail["volume_hosts"] = design.volume_hosts.iter().map(name).collect();
+    }
     if design.client != ClientPlan::default() {
         detail["client"] = design.client.to_json();
     }

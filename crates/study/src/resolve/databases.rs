@@ -10,6 +10,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use underlay_core::Bytes;
+use underlay_model::cluster::{ClusterSpec, host_of_machine};
 
 use super::Resolver;
 use super::names::unsafe_because;
@@ -23,7 +24,7 @@ use crate::limits::DATABASES;
 use crate::options::PlanOptions;
 use crate::plan::{
     AxisPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, EngineKind, HostCompute, Plan,
-    Setting, volume_name,
+    Setting, unplaced_host, volume_name,
 };
 use crate::problem::{Source, position};
 use crate::reader::Keys;
@@ -673,6 +674,36 @@ impl Resolver<'_> {
             all.extend(of_design.flat_map(|(_, volumes)| volumes.iter().cloned()));
         }
         own.map(|_| all)
+    }
+
+    /// The host of a cluster that each volume of a design is used from: that of its database. A block load has one machine per
+    /// volume.
+    pub(super) fn volume_hosts(
+        &self,
+        design: &str,
+        spec: &ClusterSpec,
+        volumes: usize,
+    ) -> Vec<u32> {
+        let hosts = spec.hosts.len();
+        if hosts == 0 {
+            return Vec::new();
+        }
+        if self.is_block_load() {
+            return (0..volumes).map(|machine| host_of_machine(machine, hosts).0).collect();
+        }
+        let Role::Whole(members) = self.role else { return vec![unplaced_host(0, hosts); volumes] };
+        let of_design = members.iter().filter_map(|member| {
+            let (_, volumes) = member.volumes.iter().find(|(of, _)| of == design)?;
+            let parts = member.plan.iter().flat_map(|plan| &plan.parts);
+            let place = parts.filter(|part| part.design == design).find_map(|it| it.host.as_ref());
+            let named = place.and_then(|name| spec.hosts.iter().position(|it| it.name == *name));
+            Some((named, volumes.len()))
+        });
+        let of_database = of_design.enumerate().flat_map(|(database, (named, volumes))| {
+            let host = named.map_or_else(|| unplaced_host(database, hosts), |it| it as u32);
+            std::iter::repeat_n(host, volumes)
+        });
+        of_database.collect()
     }
 
     /// Whether a database is placed on a host of a design.

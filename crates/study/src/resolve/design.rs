@@ -247,7 +247,7 @@ impl Resolver<'_> {
             self.own_volumes.push((draft.name.value.clone(), own_volumes));
         }
         self.provenance.extend(rows);
-        let kind = kind?;
+        let (kind, volumes) = (kind?, volumes?);
         Some(DesignPlan {
             title: title.unwrap_or_else(|| draft.name.value.clone()),
             name: draft.name.value.clone(),
@@ -258,8 +258,14 @@ impl Resolver<'_> {
                 DatastoreKind::Path { .. } => Evidence::Measured,
                 DatastoreKind::Emulated { .. } | DatastoreKind::Cluster(_) => Evidence::Emulated,
             },
+            volume_hosts: match &kind {
+                DatastoreKind::Cluster(plan) => {
+                    self.volume_hosts(&draft.name.value, &plan.spec, volumes.len())
+                }
+                DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
+            },
             kind,
-            volumes: volumes?.into_iter().map(VolumeChoice::plan).collect(),
+            volumes: volumes.into_iter().map(VolumeChoice::plan).collect(),
             engine: engine.plan()?,
             engine_overrides: overrides,
             client: client.plan(),

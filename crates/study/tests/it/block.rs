@@ -111,3 +111,15 @@ fn scaling_divides_the_whole_load_and_all_files() {
     let WorkloadKind::Block(block) = &halved.workload.kind else { panic!("a block load") };
     assert_eq!((block.rate_per_second, block.threads[0]), (Some(250.0), 64));
 }
+
+/// Each volume is a machine of its own, and no host has more of them than another.
+#[test]
+fn volumes_of_a_block_load_are_used_from_all_hosts() {
+    let plan = shipped("vmware/v1", 1);
+    for design in &plan.designs {
+        for host in 0..4 {
+            let here = design.volume_hosts.iter().filter(|it| **it == host).count();
+            assert_eq!(here, 8, "host {host} of {}", design.name);
+        }
+    }
+}

@@ -276,11 +276,29 @@ repeats = 2
     let gives = "each of node-1, node-2, node-3 gives its databases 16 cores, 2 GiB of memory";
     assert!(text.contains(gives), "{text}");
     assert_eq!(plan_json(&plan)["databases"][5]["designs"][1]["host"], "node-3");
+    // Each volume is used from the host of its database.
+    let of_three: Vec<u32> = [0, 0, 1, 1, 2, 2, 0].iter().flat_map(|host| [*host; 3]).collect();
+    assert_eq!(plan.designs[1].volume_hosts, of_three);
+    assert_eq!(plan_json(&plan)["designs"][1]["volume_hosts"][17], "node-3");
 
     // What one host has is scaled as everything of it is.
     let scaled = PlanOptions { scale: Some(Scale { divisor: 2 }), ..PlanOptions::default() };
     let text = render_plan(&planned_with(&source, &scaled), 100);
     assert!(text.contains("gives its databases 8 cores, 1 GiB of memory"), "{text}");
+}
+
+#[test]
+fn a_database_without_a_place_uses_its_volumes_from_one_host() {
+    let of_two = study("[[database]]\nname = \"oltp\"\ncount = 2\n", "");
+    let text = of_two.text.replace("kingston-nvme\"", "kingston-nvme-vsan\"");
+    let plan = planned_with(&Source { name: of_two.name, text }, &PlanOptions::default());
+    let [cluster, single] = [0, 1].map(|design: usize| &plan.designs[design]);
+    assert_eq!(cluster.volume_hosts, [3, 3, 3, 2, 2, 2]);
+    assert!(single.volume_hosts.is_empty());
+    // On another datastore as well.
+    assert!(cluster.on_datastore(single.kind.clone()).volume_hosts.is_empty());
+    let moved = single.on_datastore(cluster.kind.clone());
+    assert_eq!(moved.volume_hosts, cluster.volume_hosts);
 }
 
 const BACKUPS_BESIDE_USERS: &str = r#"

@@ -67,7 +67,7 @@ pub fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Resul
         )));
     }
     // Under its own name, by which the plan knows server and client of a design.
-    let mut design = DesignPlan { title: name.to_string(), kind, ..own.clone() };
+    let mut design = DesignPlan { title: name.to_string(), ..own.on_datastore(kind) };
     let devices: Vec<&String> = match &design.kind {
         DatastoreKind::Emulated { devices, .. } => devices.iter().map(|(name, _)| name).collect(),
         DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use underlay_core::Nanos;
 use underlay_export::path_cost::PathCost;
 use underlay_export::{Answer, Asked, BackEnd, BlockRequest, Exchange, Extent, Force, Modelled};
-use underlay_model::cluster::Policy;
+use underlay_model::cluster::{HostId, Policy};
 use underlay_model::{Operation, Request, ServiceFactor};
 
 use super::in_flight::{InFlight, widened};
@@ -90,6 +90,11 @@ impl<C> ClusterBackEnd<C> {
         let policy = volume.policy.map_or(Policy::DEFAULT, Policy::from);
         let placed = self.plane.add_volume(now, &volume.name, volume.capacity_bytes, policy);
         let number = placed.map_err(|refusal| refusal.to_string())?;
+        if let Some(host) = volume.host {
+            self.plane
+                .use_from(now, number, HostId(host))
+                .map_err(|problem| problem.to_string())?;
+        }
         self.in_flight.push(0);
         assert_eq!(number + 1, self.in_flight.len(), "a volume without its counter");
         Ok(number)

@@ -4,18 +4,30 @@ use std::path::Path;
 
 use super::back_end::ClusterBackEnd;
 use super::plane::ClusterPlane;
+use crate::cluster_config::PolicyConfig;
 use crate::config::VolumeConfig;
 use crate::control::TimingMode;
 use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_export::path_cost::PathCompensation;
 use underlay_export::{Answer, Asked, BackEnd, BlockRequest, Clock, Exchange, Force, Zeroing};
-use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+use underlay_model::cluster::{
+    ClusterSettings, ClusterSpec, HostId, HostSpec, NetworkSpec, Policy,
+};
 use underlay_model::{DiskGroupSpec, Operation, ServiceFactor, builtin};
 
 const PATH: Nanos = Nanos::from_micros(60);
 
 /// A mirrored volume on three hosts; its components are below a directory.
 fn cluster(directory: &Path) -> (ClusterBackEnd<u32>, Exchange<u32>) {
+    cluster_with(directory, None, None)
+}
+
+/// A volume of a policy on three hosts, used from one of them.
+fn cluster_with(
+    directory: &Path,
+    policy: Option<PolicyConfig>,
+    used_from: Option<u32>,
+) -> (ClusterBackEnd<u32>, Exchange<u32>) {
     let profile = |name| builtin::find(name).unwrap();
     let host = |index: usize| {
         let capacity = vec![profile("dc500m-1920")];
@@ -38,7 +50,8 @@ fn cluster(directory: &Path) -> (ClusterBackEnd<u32>, Exchange<u32>) {
         capacity_bytes: 64 << 20,
         device: 0,
         backing_file: std::path::PathBuf::new(),
-        policy: None,
+        policy,
+        host: used_from,
     };
     assert_eq!(back_end.add_volume(Nanos::ZERO, &volume), Ok(0));
     (back_end, Exchange::new(Clock::start(Dilation::NONE)))
@@ -87,6 +100,43 @@ fn answers_of_a_cluster_leave_before_their_deadline_by_the_compensation() {
     }
     assert_eq!(latencies[0], latencies[1], "the model's latency is the same");
     assert!(latencies[0] > Nanos::from_micros(100), "{latencies:?}");
+}
+
+/// Two of three hosts hold nothing of a volume in one copy: used from there, a write crosses the network both ways.
+#[test]
+fn a_volume_is_used_from_the_host_that_it_was_asked_for() {
+    let one_copy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
+    let latency = |host: u32| {
+        let directory = tempfile::tempdir().unwrap();
+        let policy = Some(PolicyConfig::from(one_copy));
+        let (mut back_end, mut exchange) = cluster_with(directory.path(), policy, Some(host));
+        let volume = back_end.plane.volume(0).unwrap();
+        assert_eq!(back_end.plane.cluster.volume_status(volume).unwrap().owner, HostId(host));
+        let arrived = Nanos::from_millis(5);
+        let (_, answer) = ask((&mut back_end, &mut exchange), arrived, write(0, &[7; 4096]));
+        answer.modelled.unwrap().deadline - arrived
+    };
+    let mut latencies = [0, 1, 2].map(latency);
+    latencies.sort();
+    let both_ways = Nanos::from_micros(100);
+    assert!(latencies[1] >= latencies[0] + both_ways, "{latencies:?}");
+    assert!(latencies[2] >= latencies[0] + both_ways, "{latencies:?}");
+}
+
+#[test]
+fn a_volume_cannot_be_used_from_a_host_that_does_not_exist() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut back_end, _) = cluster(directory.path());
+    let volume = VolumeConfig {
+        name: "other".to_string(),
+        capacity_bytes: 64 << 20,
+        device: 0,
+        backing_file: std::path::PathBuf::new(),
+        policy: None,
+        host: Some(3),
+    };
+    let refused = back_end.add_volume(Nanos::ZERO, &volume).unwrap_err();
+    assert!(refused.contains("host 3 does not exist"), "{refused}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use underlay_core::{Bytes, Nanos};
 use underlay_export::{Answer, Extent};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
-    HostCondition, HostId, PlacementRefusal, Policy, VolumeId,
+    HostCondition, HostId, OwnerProblem, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, RequestId, ServiceFactor};
@@ -127,6 +127,20 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         self.volumes.push(Some(volume));
         self.pass(at);
         Ok(self.volumes.len() - 1)
+    }
+
+    /// Lets a volume's requests start at that host.
+    pub(crate) fn use_from(
+        &mut self,
+        now: Nanos,
+        number: usize,
+        host: HostId,
+    ) -> Result<(), OwnerProblem> {
+        let volume = self.volume(number).ok_or(OwnerProblem::NoVolume)?;
+        let at = self.at(now);
+        let outcome = self.cluster.set_owner(at, volume, host);
+        self.pass(at);
+        outcome
     }
 
     /// Removes a volume with its data.

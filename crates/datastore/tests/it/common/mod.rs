@@ -103,5 +103,6 @@ pub fn volume(name: &str, mebibytes: u64, file_system: FileSystem) -> VolumeRequ
         capacity: Bytes::from_mib(mebibytes),
         file_system,
         device: None,
+        host: None,
     }
 }

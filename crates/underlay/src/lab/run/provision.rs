@@ -43,13 +43,14 @@ pub fn datastore_spec(design: &DesignPlan, seed: RootSeed) -> DatastoreSpec {
 
 /// A design's volumes, to be created.
 pub fn volume_requests(design: &DesignPlan) -> Vec<VolumeRequest> {
-    let request = |volume: &VolumePlan| VolumeRequest {
+    let request = |(index, volume): (usize, &VolumePlan)| VolumeRequest {
         name: volume.name.clone(),
         capacity: volume.capacity,
         file_system: volume.file_system,
         device: volume.device.clone(),
+        host: design.volume_hosts.get(index).copied(),
     };
-    design.volumes.iter().map(request).collect()
+    design.volumes.iter().enumerate().map(request).collect()
 }
 
 impl ActiveRun<'_> {

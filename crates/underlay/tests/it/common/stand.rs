@@ -46,6 +46,7 @@ impl Stand {
             capacity: Bytes::from_mib(mib),
             file_system: FileSystem::Ext4,
             device: None,
+            host: None,
         };
         let context = Context {
             teardown: &teardown,
