@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Timing,
     /// Switch the models on or off.
     SetTiming(TimingMode),
+    /// What the write buffers of a cluster hold is on its capacity devices, in no time.
+    DestageAll,
     /// Answer before deadlines by what the path costs.
     Compensate(PathCompensation),
     /// Answer reads of the first 4 KiB of any volume after this time, uncounted, whatever the model says.

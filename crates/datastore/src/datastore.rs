@@ -29,6 +29,12 @@ pub trait Datastore: Send {
     /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled.
     fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError>;
 
+    /// What write buffers of a cluster hold is on its capacity devices, in no time, as if it had been written long ago. Nothing
+    /// happens where there is no cluster.
+    fn destage_all(&mut self) -> Result<(), DatastoreError> {
+        Ok(())
+    }
+
     /// Lets services take so many times as long as the models say, until the next call: see [`ServiceSlowdown`].
     ///
     /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled, and with [`DatastoreError::Refused`] for factors

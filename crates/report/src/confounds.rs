@@ -157,7 +157,7 @@ fn subject(path: &str) -> &str {
     if path.starts_with("engine.in-force.") { "engine.in-force" } else { first }
 }
 
-/// Whether what differs at this path belongs to the storage: the datastore, or where a volume lies.
+/// Whether what differs at this path belongs to the storage: the datastore, where a volume lies, and the host that uses it.
 fn is_asked(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     path.strip_prefix("design.").is_some_and(|below| {
@@ -165,6 +165,7 @@ fn is_asked(path: &str) -> bool {
         // Processors and memory of hosts are no storage.
         (below.starts_with("datastore") && !below.starts_with("datastore.cluster.compute"))
             || below.starts_with("targets")
+            || below.starts_with("volume_hosts")
             || (below.starts_with("volumes") && last == "device")
     })
 }
@@ -294,6 +295,7 @@ mod tests {
             "design.datastore.emulated.devices.0.profile.read",
             "design.volumes.wal.device",
             "design.targets.0.path",
+            "design.volume_hosts",
         ];
         for asked in storage {
             assert!(is_asked(asked), "{asked}");

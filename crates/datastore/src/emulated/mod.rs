@@ -321,6 +321,13 @@ impl Datastore for EmulatedDatastore {
         Ok(())
     }
 
+    fn destage_all(&mut self) -> Result<(), DatastoreError> {
+        if !self.devices.is_empty() {
+            return Ok(());
+        }
+        self.server.done(&Command::DestageAll)
+    }
+
     fn set_slowdown(&mut self, slowdown: ServiceSlowdown) -> Result<(), DatastoreError> {
         self.server.done(&Command::SetSlowdown(slowdown))
     }

@@ -144,6 +144,7 @@ fn obey<B: Managed>(server: &mut Server<B>, command: &Command) -> Unfinished {
         | Command::ChangePolicy { .. }
         | Command::AddGroup { .. }
         | Command::AddDevice { .. }
+        | Command::DestageAll
         | Command::Notices
         | Command::ClusterSeries
         | Command::ClusterLatency

@@ -87,6 +87,13 @@ impl Cluster {
         self.storage.remember_changes()
     }
 
+    /// What write buffers hold is on the capacity devices, in no time: as if it had been written long ago. What is lost or given
+    /// up takes nothing.
+    pub fn destage_all(&mut self, now: Nanos) {
+        self.run_until(now);
+        self.storage.inventory.destage_all(self.storage.clock.now());
+    }
+
     /// Messages between hosts take so many times as long from now on; those on their way arrive as they would have.
     pub fn set_network_factor(&mut self, factor: ServiceFactor) {
         self.storage.inventory.set_network_factor(factor);

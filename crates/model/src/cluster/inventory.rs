@@ -124,6 +124,15 @@ impl Inventory {
         *components -= 1;
     }
 
+    /// What write buffers hold is on the capacity devices, in no time.
+    pub(super) fn destage_all(&mut self, now: Nanos) {
+        for index in 0..self.groups.len() {
+            let id = GroupId(index as u32);
+            self.group_mut(id).engine.destage_all(now);
+            self.note_wakeup(id);
+        }
+    }
+
     /// Messages sent from now on take so many times as long.
     pub(super) fn set_network_factor(&mut self, factor: ServiceFactor) {
         self.network.set_factor(factor);

@@ -124,6 +124,25 @@ impl DiskGroup {
         self.elevate_all();
     }
 
+    /// Everything that is buffered for devices that take it is on them, in no time: it was written long ago. Runs under way
+    /// stay so.
+    pub fn destage_all(&mut self, now: Nanos) {
+        self.run_until(now);
+        for disk in 0..self.blocks.len() {
+            if self.elevator.is_given_up(disk + 1) || self.lost_device(disk).is_some() {
+                continue;
+            }
+            while let Some(run) = self.take_run(disk) {
+                self.blocks[disk].arrived(run.first_block, run.blocks);
+                self.log.destaged(run.blocks);
+                self.record_destaged(run);
+            }
+        }
+        debug_assert!(self.buffer_is_exact(), "the buffer holds what its disks have in it");
+        self.switch();
+        self.pump_admission();
+    }
+
     fn switch(&mut self) {
         let used = self.log.used_bytes();
         let needed = !self.admission.is_empty();

@@ -4,7 +4,7 @@ use crate::common::{Load, Outcome, Plan, Stream, group_spec, run};
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{
     DiskGroup, DiskGroupSpec, GroupFinished, GroupIo, GroupOutcome, GroupRequestId, IoClass,
-    Operation, Reduction, ReductionCosts,
+    MemberState, Operation, Reduction, ReductionCosts,
 };
 
 const SEED: RootSeed = RootSeed(68);
@@ -99,6 +99,48 @@ fn overwrites_merge_and_neighbours_leave_together() {
     assert!((15 << 20..=19 << 20).contains(&buffered), "{:?}", buffer.account);
     let run = buffer.account.destaged_bytes / buffer.elevator_runs;
     assert!(run > 48 << 10, "mean run {run}");
+}
+
+#[test]
+fn what_was_written_long_ago_is_read_from_the_capacity_device() {
+    let mut group = DiskGroup::new(spec(Bytes::from_mib(64)), SEED);
+    for id in 0..512u64 {
+        group.submit(Nanos::ZERO, io(id, Operation::Write, 0, id * 65_536, 65_536));
+    }
+    // The elevator runs: some blocks are on their way when the others are put away.
+    let mut finished = Vec::new();
+    let mut now = Nanos::ZERO;
+    while !group.counters(now).write_buffer.elevator_is_running {
+        now = group.next_wakeup().expect("writes are under way");
+        group.advance(now, &mut finished);
+    }
+    group.destage_all(now);
+    now = end_of(&settle(&mut group)).max(now) + Nanos::from_secs(1);
+    group.destage_all(now);
+    let before = group.counters(now);
+    let buffer = before.write_buffer;
+    assert!(!buffer.elevator_is_running);
+    assert_eq!(buffer.account.buffered_bytes, 0);
+    assert_eq!(buffer.account.destaged_bytes, 32 << 20);
+    group.submit(now, io(600, Operation::Read, 0, 0, 65_536));
+    now = end_of(&settle(&mut group));
+    let after = group.counters(now);
+    let reads = |member: usize| after.members[member].reads - before.members[member].reads;
+    assert_eq!((reads(0), reads(1)), (0, 1));
+}
+
+/// What a lost device would have had is gone, and not on another.
+#[test]
+fn nothing_is_put_away_on_a_lost_device() {
+    let mut group = DiskGroup::new(spec(Bytes::from_gib(1)), SEED);
+    for disk in 0..2 {
+        group.submit(Nanos::ZERO, io(disk as u64, Operation::Write, disk, 0, 65_536));
+    }
+    let now = end_of(&settle(&mut group));
+    group.set_member(now, 2, MemberState::Lost);
+    group.destage_all(now);
+    let account = group.counters(now).write_buffer.account;
+    assert_eq!((account.destaged_bytes, account.buffered_bytes), (65_536, 0));
 }
 
 #[test]

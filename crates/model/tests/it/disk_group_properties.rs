@@ -18,6 +18,7 @@ enum Step {
     Io { class: usize, operation: usize, disk: usize, page: u64, pages: u32 },
     Fault { member: usize, state: MemberState },
     Cut,
+    DestageAll,
 }
 
 fn any_io() -> impl Strategy<Value = Step> {
@@ -41,7 +42,7 @@ fn any_state() -> impl Strategy<Value = MemberState> {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let fault = (0..MEMBERS, any_state()).prop_map(|(member, state)| Step::Fault { member, state });
-    prop_oneof![40 => any_io(), 2 => fault, 1 => Just(Step::Cut)]
+    prop_oneof![40 => any_io(), 2 => fault, 1 => Just(Step::Cut), 1 => Just(Step::DestageAll)]
 }
 
 fn any_spec() -> impl Strategy<Value = DiskGroupSpec> {
@@ -119,6 +120,7 @@ fn play(spec: &DiskGroupSpec, steps: &[(u64, Step)]) -> Run {
                 run.was_faulty |= *state != MemberState::Healthy;
                 group.set_member(now, *member, *state);
             }
+            Step::DestageAll => group.destage_all(now),
             Step::Cut => {
                 group.power_cut(now);
                 group.advance(now, &mut run.finished);

@@ -83,6 +83,10 @@ impl Managed for ClusterBackEnd<Client> {
             Command::AddDevice { group, profile } => {
                 outcome(changes::add_device(plane, now, group, &profile.to_profile()))
             }
+            Command::DestageAll => {
+                plane.destage_all(now);
+                finished(Answer::Done)
+            }
             Command::Notices => finished(Answer::Notices(plane.journal.take(now))),
             Command::ClusterSeries => {
                 let series = plane.series();

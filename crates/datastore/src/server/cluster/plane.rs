@@ -308,6 +308,14 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         outcome
     }
 
+    /// What write buffers hold is on the capacity devices, in no time.
+    pub(crate) fn destage_all(&mut self, now: Nanos) {
+        let at = self.at(now);
+        self.pass(at);
+        self.cluster.destage_all(at);
+        self.pass(at);
+    }
+
     /// Adds a disk group to a host.
     pub(crate) fn add_group(
         &mut self,

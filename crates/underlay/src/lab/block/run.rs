@@ -34,8 +34,8 @@ use crate::lab::ladder::Rung;
 use crate::lab::phases::Phases;
 use crate::lab::recording::{SharedRecorder, TelemetryWriter};
 use crate::lab::run::{
-    Came, Frame, Ground, RunResult, close, in_frame, keep_timing, kernel_threads, open_datastore,
-    set_timing, volume_targets,
+    Came, Frame, Ground, RunResult, begin_timing, close, in_frame, keep_timing, kernel_threads,
+    open_datastore, set_timing, volume_targets,
 };
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::{DatastoreSampler, SharedDatastore};
@@ -240,19 +240,27 @@ impl ActiveRun<'_> {
         watcher: &mut Watcher<'_, '_>,
         (datastore, phases): (&SharedDatastore, &mut Phases<'_>),
     ) -> Result<(), Abort> {
-        for (passes, timing) in [(1, Timing::Off), (self.stage.load.precondition, Timing::Modelled)]
-        {
-            set_timing(self.design, datastore, timing)?;
-            if passes == 0 {
-                continue;
-            }
-            let phase = phases.begin(PhaseKind::Prepare, None, None, watcher.observer)?;
-            let written = session.write(|_| passes, watcher).map_err(Abort::from);
-            let written = written.and_then(|()| ended(session.outcome()));
-            phases.end(phase, &written)?;
-            written?;
+        set_timing(self.design, datastore, Timing::Off)?;
+        self.pass_over(1, session, watcher, phases)?;
+        begin_timing(self.design, datastore)?;
+        match self.stage.load.precondition {
+            0 => Ok(()),
+            passes => self.pass_over(passes, session, watcher, phases),
         }
-        Ok(())
+    }
+
+    fn pass_over(
+        &self,
+        passes: u32,
+        session: &mut Session<'_>,
+        watcher: &mut Watcher<'_, '_>,
+        phases: &mut Phases<'_>,
+    ) -> Result<(), Abort> {
+        let phase = phases.begin(PhaseKind::Prepare, None, None, watcher.observer)?;
+        let written = session.write(|_| passes, watcher).map_err(Abort::from);
+        let written = written.and_then(|()| ended(session.outcome()));
+        phases.end(phase, &written)?;
+        written.map(drop)
     }
 
     fn settle(&self, phases: &mut Phases<'_>, observer: &mut dyn Observer) -> Result<(), Abort> {

@@ -38,7 +38,9 @@ use database::{DatabaseBench, UnderTest, serving};
 
 pub use load::{drive_spec, first_rate, kernel_threads, volume_targets};
 pub use outcome::{keep_outages, keep_summary, keep_timing};
-pub use provision::{Ground, close, datastore_spec, open_datastore, set_timing, volume_requests};
+pub use provision::{
+    Ground, begin_timing, close, datastore_spec, open_datastore, set_timing, volume_requests,
+};
 
 /// What all runs of an execution share.
 pub struct Bench<'a> {
@@ -221,7 +223,7 @@ impl ActiveRun<'_> {
         let mut sessions = phases.carry_out(PhaseKind::Check, observer, |observer| {
             self.check_before(&mut databases, observer)
         })?;
-        self.set_timing(&datastore, Timing::Modelled)?;
+        begin_timing(self.design, &datastore)?;
         limits.restore()?;
         let mut faults = Faults::new(self.bench.plan, self.scheduled, log);
         let running = Running {

@@ -150,6 +150,15 @@ pub fn set_timing(
     datastore.set_timing(timing).during("switch the modelled latencies")
 }
 
+/// Switches the modelled latencies on after volumes were filled without them: data that was there before the run lies on the
+/// capacity devices of a cluster.
+pub fn begin_timing(design: &DesignPlan, datastore: &SharedDatastore) -> Result<(), Abort> {
+    let mut locked = datastore.lock().unwrap_or_else(PoisonError::into_inner);
+    locked.destage_all().during("destage what the volumes were filled with")?;
+    drop(locked);
+    set_timing(design, datastore, Timing::Modelled)
+}
+
 /// Removes a datastore of which nothing else holds a share.
 pub fn close(datastore: SharedDatastore) -> Result<(), Abort> {
     // The sampler's share went with the collector: this is the last one. If it is not, unwinding the
