@@ -257,6 +257,37 @@ fn timing_can_be_off_and_on_and_power_may_fail() {
     datastore.close().unwrap();
 }
 
+/// What is destaged at once is read from the capacity devices, and is what was written, also after a power cut.
+#[test]
+fn what_was_loaded_before_lies_on_the_capacity_devices() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let request = volume("data", 96, FileSystem::Ext4);
+    let mut datastore = site.open(&spec(3, policy(1, Method::Mirror)), &[request]).unwrap();
+    let directory = datastore.volumes()[0].path.clone();
+    let sum = |datastore: &mut dyn Datastore, what: &str| -> f64 {
+        let name = |group: usize| format!("cluster.group.h{group}/g{group}.buffer.{what}");
+        (0..3).map(|group| value(datastore, &name(group))).sum()
+    };
+    datastore.set_timing(Timing::Off).unwrap();
+    let witness = Witness::write(&directory, "witness", 11).unwrap();
+    assert!(sum(&mut *datastore, "fill") >= 2.0 * FILE_BYTES as f64);
+    datastore.destage_all().unwrap();
+    assert_eq!(sum(&mut *datastore, "fill"), 0.0);
+    assert!(sum(&mut *datastore, "destaged") >= 2.0 * FILE_BYTES as f64);
+    datastore.set_timing(Timing::Modelled).unwrap();
+    let hits = sum(&mut *datastore, "reads.hit");
+    witness.check(&directory);
+    assert_eq!(sum(&mut *datastore, "reads.hit"), hits);
+    assert!(sum(&mut *datastore, "reads.missed") > 0.0);
+    datastore.power_cut().unwrap();
+    datastore.power_on().unwrap();
+    witness.check(&directory);
+    datastore.close().unwrap();
+}
+
 #[test]
 fn what_cannot_be_placed_or_named_is_refused() {
     let site = Site::new();
