@@ -23,6 +23,8 @@ pub(crate) struct Stage {
     left: Nanos,
     /// When everything is paid for.
     paid: Nanos,
+    /// What was paid in all.
+    busy: Nanos,
 }
 
 impl Stage {
@@ -31,7 +33,7 @@ impl Stage {
         assert!(divisor > 0, "a stage is one part in 1 or more");
         let divisor = u64::from(divisor);
         let credit = Nanos(credit.0 * (divisor - 1));
-        Stage { divisor, credit, left: Nanos::ZERO, paid: Nanos::ZERO }
+        Stage { divisor, credit, left: Nanos::ZERO, paid: Nanos::ZERO, busy: Nanos::ZERO }
     }
 
     /// The earliest time at which a further request is served.
@@ -46,8 +48,15 @@ impl Stage {
         let start = now.max(self.free());
         debug_assert!(start >= self.left, "one request at a time");
         self.left = start + service;
-        self.paid = self.paid.max(start) + self.charge(service);
+        let charge = self.charge(service);
+        self.paid = self.paid.max(start) + charge;
+        self.busy += charge;
         start
+    }
+
+    /// For how long requests have occupied it: of a part, what they paid. In a burst on credit that is more than time passes.
+    pub(crate) fn busy(&self) -> Nanos {
+        self.busy
     }
 
     /// What a request of that length pays.
@@ -79,6 +88,7 @@ mod tests {
         // The credit of 140 ns is used up by two requests of 80 ns.
         assert_eq!([serve(), serve(), serve(), serve()], [0, 10, 20, 100]);
         assert_eq!([serve(), serve()], [180, 260]);
+        assert_eq!(stage.busy(), Nanos(6 * 80));
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
+use crate::busy_parts;
 use crate::comparisons::RESTORED;
 use crate::curves::RATE_AT_LIMIT;
 use crate::digest::Digest;
@@ -79,6 +80,7 @@ pub(crate) fn rung(group: &Group<'_>, digest: &Digest, workload: &WorkloadView) 
         latencies: latencies::rows(windows, workload, seed),
         volumes: volumes.into_iter().filter_map(|volume| volume_row(windows, volume)).collect(),
         working_set: working_set::of(digest, group.design, group.users),
+        busy_parts: busy_parts::of(windows),
     }
 }
 

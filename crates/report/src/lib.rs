@@ -26,6 +26,7 @@ mod timelines;
 mod digest;
 
 mod block_loads;
+mod busy_parts;
 mod estimates;
 mod ladder;
 mod latencies;

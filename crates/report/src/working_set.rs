@@ -113,6 +113,7 @@ mod tests {
             latencies: Vec::new(),
             volumes: Vec::new(),
             working_set,
+            busy_parts: Vec::new(),
         }
     }
 

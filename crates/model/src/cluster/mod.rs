@@ -142,6 +142,8 @@ pub use state::{
     ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, Restart,
     RestoreProblem, VolumeRecord,
 };
-pub use status::{ComponentRole, ComponentStatus, DeviceStatus, ResyncStatus, VolumeStatus};
+pub use status::{
+    ComponentRole, ComponentStatus, DeviceStatus, HostUse, ResyncStatus, VolumeStatus,
+};
 pub use survey::Found;
 pub use volume_counters::VolumeCounters;

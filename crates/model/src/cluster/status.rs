@@ -14,6 +14,29 @@ use super::storage::Storage;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 
+/// For how long requests have occupied what all volumes of a host share, since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostUse {
+    /// The storage stack.
+    pub stack_busy: Nanos,
+    /// The link to the other hosts, sending.
+    pub send_busy: Nanos,
+    /// The same, receiving.
+    pub receive_busy: Nanos,
+}
+
+impl HostUse {
+    /// What came to it since an earlier moment.
+    pub fn since(self, earlier: HostUse) -> HostUse {
+        let since = |now: Nanos, then: Nanos| now.saturating_sub(then);
+        HostUse {
+            stack_busy: since(self.stack_busy, earlier.stack_busy),
+            send_busy: since(self.send_busy, earlier.send_busy),
+            receive_busy: since(self.receive_busy, earlier.receive_busy),
+        }
+    }
+}
+
 /// One component, as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComponentStatus {
@@ -344,6 +367,16 @@ impl Cluster {
     /// A host's name.
     pub fn host_name(&self, host: HostId) -> Option<&str> {
         self.storage.inventory.host_name(host)
+    }
+
+    /// For how long requests have occupied what all volumes of a host share; none if there is no such host.
+    pub fn host_use(&self, host: HostId) -> Option<HostUse> {
+        let host = self.storage.inventory.hosts().get(host.0 as usize)?;
+        Some(HostUse {
+            stack_busy: host.stack.busy(),
+            send_busy: host.send.busy(),
+            receive_busy: host.receive.busy(),
+        })
     }
 
     /// All disk groups, with their host and name.

@@ -155,7 +155,8 @@ fn value_of(
         Subject::Host(host) => {
             let all = cluster.groups().zip(&readings.groups);
             let own = all.filter(|((_, of, _), _)| of == host).map(|(_, counters)| counters);
-            measures::host_values(&own.collect::<Vec<_>>(), cluster.is_reachable(*host))
+            let used = cluster.host_use(*host)?;
+            measures::host_values(&own.collect::<Vec<_>>(), cluster.is_reachable(*host), used)
         }
         Subject::Group(group) => measures::group_values(readings.groups.get(group.0 as usize)?),
         Subject::Reduction(group) => {
@@ -183,7 +184,8 @@ fn value_of(
 mod tests {
     use super::{Beside, Catalogue, Reduced};
     use crate::cluster::{
-        Cluster, ClusterSettings, ClusterSpec, GroupId, HostSpec, NetworkSpec, Policy, VolumeId,
+        Cluster, ClusterSettings, ClusterSpec, GroupId, HostSpec, NetworkSpec, Policy, Stack,
+        VolumeId,
     };
     use crate::disk_group::{DiskGroupSpec, Reduction, ReductionCosts};
     use crate::reduction::Space;
@@ -208,7 +210,10 @@ mod tests {
                 bytes_per_second: 1_250_000_000,
                 divisor: 1,
             },
-            settings: ClusterSettings::default(),
+            settings: ClusterSettings {
+                stack: Stack { per_io: Nanos::from_micros(7), ..Stack::NONE },
+                ..ClusterSettings::default()
+            },
         };
         Cluster::new(spec, RootSeed(1)).expect("valid")
     }
@@ -264,6 +269,14 @@ mod tests {
         assert_eq!(values["cluster.volume.data.available"], 1.0);
         assert_eq!(values["cluster.host.h1.reachable"], 1.0);
         assert_eq!(values["cluster.data.lost"], 3.0);
+        // One copy of each write crosses the network, all of them pass the stack of the host that uses the volume.
+        let wire = 10.0 * (8192.0_f64 / 1.25).floor();
+        assert_eq!(
+            (sum(".send.busy", "cluster.host."), sum(".receive.busy", "cluster.host.")),
+            (wire, wire)
+        );
+        assert_eq!(values["cluster.host.h0.stack.busy"], 10.0 * 2.0 * 7_000.0);
+        assert_eq!(values["cluster.host.h1.stack.busy"], 0.0);
         assert_eq!(values["cluster.group.h0/g.reduction.dedupe-ratio"], 2.0);
         assert_eq!(values["cluster.reduction.compression-ratio"], 2.0);
         assert!(!values.contains_key("cluster.group.h1/g.reduction.stored"));

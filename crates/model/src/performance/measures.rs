@@ -4,7 +4,7 @@
 //! that they are as many.
 
 use super::catalogue::Beside;
-use crate::cluster::{Cluster, DeviceId, ResyncReason, ResyncStatus, VolumeId};
+use crate::cluster::{Cluster, DeviceId, HostUse, ResyncReason, ResyncStatus, VolumeId};
 use crate::disk_group::{ClassCounters, GroupCounters, MemberCounters, QueueCounters};
 use crate::reduction::Space;
 use crate::scheduler::IoClass;
@@ -81,11 +81,16 @@ fn requests() -> Vec<Measure> {
 /// Of a host: the requests to all its disk groups.
 pub(super) fn host() -> Vec<Measure> {
     let mut measures = requests();
-    measures.extend(named(&[("reachable", "yes-no", Gauge)]));
+    measures.extend(named(&[
+        ("reachable", "yes-no", Gauge),
+        ("stack.busy", "ns", Counter),
+        ("send.busy", "ns", Counter),
+        ("receive.busy", "ns", Counter),
+    ]));
     measures
 }
 
-pub(super) fn host_values(groups: &[&GroupCounters], reachable: bool) -> Vec<f64> {
+pub(super) fn host_values(groups: &[&GroupCounters], reachable: bool, used: HostUse) -> Vec<f64> {
     let mut values: Vec<f64> = Vec::new();
     for class in REQUESTING {
         let mut total = [0.0; 10];
@@ -96,6 +101,8 @@ pub(super) fn host_values(groups: &[&GroupCounters], reachable: bool) -> Vec<f64
         values.extend(total);
     }
     values.push(yes_no(reachable));
+    let busy = [used.stack_busy, used.send_busy, used.receive_busy];
+    values.extend(busy.map(|busy| busy.0 as f64));
     values
 }
 

@@ -22,6 +22,20 @@ pub struct Rung {
     pub volumes: Vec<VolumeRow>,
     /// What its users touch of the database; `null` where that is not known.
     pub working_set: Option<WorkingSet>,
+    /// What the volumes of a cluster's host share and requests occupy nearly all the time.
+    pub busy_parts: Vec<BusyPart>,
+}
+
+/// A part of a cluster's host that requests occupy nearly all the time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct BusyPart {
+    /// `storage stack`, `sending link` or `receiving link`.
+    pub kind: String,
+    /// The host's name.
+    pub host: String,
+    /// Share of the time; above 1 where a part of a scaled host served a burst on credit.
+    pub share: f64,
 }
 
 /// What the users of a rung touch of the database, and how much of it memory holds.

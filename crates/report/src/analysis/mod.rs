@@ -47,7 +47,9 @@ pub use database::Database;
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
-pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, WorkingSet};
+pub use ladder::{
+    BusyPart, Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, WorkingSet,
+};
 pub use method::{Direction, Method, Metric};
 pub use operation::Operation;
 pub use rate_search::{RateSearch, RateStep};

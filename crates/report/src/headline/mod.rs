@@ -19,7 +19,7 @@ use crate::workload_view::WorkloadView;
 
 use confidence::confidence;
 use savings::savings;
-use support::{bottleneck_sentence, support, validity_sentence};
+use support::{bottleneck_sentence, busy_parts_sentence, support, validity_sentence};
 
 /// Pairs from which on the answer may be called certain.
 const ENOUGH_PAIRS: usize = 5;
@@ -147,6 +147,7 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     let users = peak.map_or(0, |peak| peak.users);
     verdict.validity = results.validity_of(design, users).map(|row| row.outcome);
     verdict.say(Aspect::Why, bottleneck_sentence(results, design, users));
+    verdict.say(Aspect::Why, busy_parts_sentence(results, design, users));
     verdict.say(Aspect::HowSure, validity_sentence(results, design, users));
     verdict
 }

@@ -6,6 +6,7 @@ use crate::analysis::{
     Rung, TimeClass, Validity, Verdict,
 };
 use crate::axes::Apart;
+use crate::busy_parts;
 use crate::comparisons::RESTORED;
 use crate::method::type_title;
 use crate::verdict::bottleneck::class_title;
@@ -30,6 +31,9 @@ pub(super) fn support(
         verdict.say(Aspect::Why, why(results, contest));
     }
     verdict.say(Aspect::Why, bottleneck_sentence(results, next, users));
+    for design in [best, next] {
+        verdict.say(Aspect::Why, busy_parts_sentence(results, design, users));
+    }
     verdict.say(Aspect::HowSure, lower_bound(results, contest));
     verdict.say(Aspect::HowSure, how_sure(comparison));
     for design in [best, next] {
@@ -295,6 +299,16 @@ pub(super) fn bottleneck_sentence(
     (found.class != "inconclusive").then(|| {
         format!("Bottleneck of {}: {}{explained}.", results.designs[design].title, found.sentence)
     })
+}
+
+/// What of the hosts of a design's cluster is busy.
+pub(super) fn busy_parts_sentence(
+    results: &Results<'_>,
+    design: usize,
+    users: u32,
+) -> Option<String> {
+    let title = &results.designs[design].title;
+    busy_parts::sentence(&rung(results, design, users)?.busy_parts, title)
 }
 
 /// What a search says of the better design whose limit was not found.

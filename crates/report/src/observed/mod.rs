@@ -6,6 +6,7 @@
 mod causal;
 mod commits;
 mod devices;
+mod host_parts;
 mod operations;
 mod run;
 mod series;
@@ -16,6 +17,7 @@ mod window_facts;
 
 pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
+pub(crate) use host_parts::HOST_PARTS;
 pub(crate) use operations::{ObservedOperation, operation_events, operations};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};

@@ -14,6 +14,7 @@ use underlay_record::{Interval, StoredHistogram};
 
 use super::commits;
 use super::devices::{CountedDevice, SharedDevice, counted_devices};
+use super::host_parts::host_parts;
 use super::operations::latency_of_operations;
 use super::run::ObservedRun;
 use super::waits::WaitSummary;
@@ -76,6 +77,8 @@ pub(crate) struct WindowFacts {
     pub(crate) client: ClientFacts,
     pub(crate) waits: Option<WaitSummary>,
     pub(crate) volumes: BTreeMap<String, VolumeFacts>,
+    /// Share of the time for which parts of a cluster's hosts are occupied, by position in [`super::HOST_PARTS`] and host.
+    pub(crate) host_parts: BTreeMap<(usize, String), f64>,
     /// What modelled I/O took; empty where nothing is modelled, and in older records.
     pub(crate) io: BTreeMap<IoClass, IoFacts>,
     /// Share of the log's modelled time in which it waited for data writes of its device.
@@ -350,6 +353,7 @@ impl WindowFacts {
             client,
             waits: WaitSummary::of(window.waits()),
             volumes: volumes(window),
+            host_parts: host_parts(window),
             log_behind_data: log_behind_data(window),
             io: io(window),
             longest_gap_s: sources

@@ -156,6 +156,11 @@ sessions: number,
 share: number,
 per_transaction_ns: number | null, };
 
+export type BusyPart = {
+kind: string,
+host: string,
+share: number, };
+
 export type CausalCheck = {
 design: number,
 users: number,
@@ -455,7 +460,8 @@ users: number,
 metrics: { [key in string]: Estimate },
 latencies: Array<LatencyRow>,
 volumes: Array<VolumeRow>,
-working_set: WorkingSet | null, };
+working_set: WorkingSet | null,
+busy_parts: Array<BusyPart>, };
 
 export type RungValidity = {
 design: number,

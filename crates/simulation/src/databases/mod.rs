@@ -53,7 +53,7 @@ pub use offered::{Offer, Offered};
 pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
 pub use processor_fit::{FitPoint, ProcessorFit, scale};
 pub use refusals::problems;
-pub use rung::{Effort, Rung, RungError, Stage, counted, simulate_rung};
+pub use rung::{Effort, Rung, RungError, Second, Stage, counted, simulate_rung};
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};
 pub use storage::{DesignTarget, StorageError};

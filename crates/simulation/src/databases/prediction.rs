@@ -107,7 +107,7 @@ impl<'a> SinglePlan<'a> {
             seed,
             &mut |stage, second| {
                 if stage == Stage::Measure {
-                    observing.add(second, &scenario);
+                    observing.add(&second.run, &scenario);
                 }
                 true
             },

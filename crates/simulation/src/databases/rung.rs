@@ -10,6 +10,7 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_engine::{
     EngineRun, EngineSpec, JobResult, Scenario, ScenarioProblem, Simulation, Window,
 };
+use underlay_model::cluster::HostUse;
 use underlay_study::ProcedurePlan;
 
 use super::storage::DesignTarget;
@@ -109,6 +110,15 @@ fn load_before(procedure: &ProcedurePlan, users: u32) -> Nanos {
     Nanos(procedure.warm_up.0.saturating_add(rung.saturating_mul(earlier)))
 }
 
+/// A second of a rung.
+#[derive(Clone, Debug)]
+pub struct Second {
+    /// What the databases did.
+    pub run: EngineRun,
+    /// For how long requests occupied what each host of a cluster has in this second; empty of single devices.
+    pub hosts: Vec<(String, HostUse)>,
+}
+
 /// Simulates the rung of so many users. `each` is given every second, and ends the rung by `false`.
 ///
 /// First the storage is alone for the phase `settle`. Caches begin empty, as those of a server that has just been started. What the run would have left behind before the
@@ -122,7 +132,7 @@ pub fn simulate_rung(
     (procedure, users): (&ProcedurePlan, u32),
     effort: Effort,
     seed: RootSeed,
-    each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
+    each: &mut dyn FnMut(Stage, &Second) -> bool,
 ) -> Result<Rung, RungError> {
     let mut simulation = Simulation::new(scenario, target, seed).map_err(RungError)?;
     simulation.rest(procedure.settle);
@@ -137,17 +147,24 @@ pub fn simulate_rung(
         simulation.warm_caches(transactions);
     }
     let mut goes_on = true;
+    let mut used = simulation.target_mut().host_uses();
     let mut pass = |length: Nanos,
                     stage,
-                    each: &mut dyn FnMut(Stage, &EngineRun) -> bool,
+                    each: &mut dyn FnMut(Stage, &Second) -> bool,
                     counted: &mut dyn FnMut(&EngineRun) -> bool| {
         let mut left = length;
         while goes_on && left > Nanos::ZERO {
             let measure = left.min(SECOND);
             let run = simulation.run(&Window { warm_up: Nanos::ZERO, measure });
             left = left.saturating_sub(measure);
-            goes_on = each(stage, &run);
-            if !counted(&run) {
+            let now = simulation.target_mut().host_uses();
+            let since = |((name, now), (_, then)): (&(String, HostUse), &(String, HostUse))| {
+                (name.clone(), now.since(*then))
+            };
+            let second = Second { run, hosts: now.iter().zip(&used).map(since).collect() };
+            used = now;
+            goes_on = each(stage, &second);
+            if !counted(&second.run) {
                 return true;
             }
         }

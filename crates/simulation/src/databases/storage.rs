@@ -3,7 +3,7 @@
 //! What a study lets join a cluster before there is load has joined: data moves to it while the simulation goes on.
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_model::cluster::{Cluster, ClusterProblem, HostId};
+use underlay_model::cluster::{Cluster, ClusterProblem, HostId, HostUse};
 use underlay_model::target::{
     ClusterTarget, ClusterTargetError, StoreTarget, Target, TargetFinished,
 };
@@ -147,6 +147,14 @@ fn join(cluster: &mut Cluster, plan: &ClusterPlan, fault: &FaultPlan) -> Result<
 }
 
 impl DesignTarget {
+    /// For how long requests have occupied what the hosts of a cluster have, by their names; empty of single devices.
+    pub fn host_uses(&self) -> Vec<(String, HostUse)> {
+        let DesignTarget::Cluster(target) = self else { return Vec::new() };
+        let cluster = target.cluster();
+        let of = |host| Some((cluster.host_name(host)?.to_string(), cluster.host_use(host)?));
+        cluster.hosts().filter_map(of).collect()
+    }
+
     /// Lets writes and flushes of a volume take half as long. Says whether that can be: on single
     /// devices.
     pub fn halve_writes(&mut self, volume: usize) -> bool {

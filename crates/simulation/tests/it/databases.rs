@@ -198,7 +198,7 @@ fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() 
             Effort::OF_STUDIES,
             RootSeed(1),
             &mut |_, second| {
-                first.get_or_insert(second.databases[0].pool.misses);
+                first.get_or_insert(second.run.databases[0].pool.misses);
                 false
             },
         );

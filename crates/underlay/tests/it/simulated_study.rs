@@ -95,6 +95,46 @@ fn a_study_in_virtual_time_answers_as_a_real_one_and_the_same_again() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new());
 }
 
+/// Two clusters, of which one has a storage stack that carries 500 I/Os per second and host: the report says so.
+#[test]
+fn a_storage_stack_that_limits_is_named() {
+    let cluster = |name: &str, stack: &str| {
+        format!(
+            r#"
+[[design]]
+name = "{name}"
+title = "{name}"
+[design.datastore.cluster]
+hosts = [{{ name = "node", count = 2, disk-groups = [{{ cache = "dc1500m-960", capacity = ["dc1500m-960"] }}] }}]
+network = {{ latency = "20us", bytes-per-second = "1250MB" }}
+policy = {{ failures-to-tolerate = 0 }}
+stack = "{stack}"
+"#
+        )
+    };
+    let (head, rest) = STUDY.split_once("[[design]]").expect("designs");
+    let (_, tail) = rest.split_once("[workload.tpcc]").expect("a workload");
+    let designs = cluster("fast", "0s") + &cluster("slow", "2ms");
+    let bench = Bench::new();
+    bench.write("small.toml", &format!("{head}{designs}[workload.tpcc]{tail}"));
+    let analysis = simulated(&bench, "a.sqlite", &[]);
+    let parts = |design: usize| {
+        let rungs = analysis["rungs"].as_array().expect("rungs");
+        let is_it = |rung: &&Value| rung["design"] == design && rung["users"] == 8;
+        rungs.iter().find(is_it).expect("the rung")["busy_parts"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    };
+    assert_eq!(parts(0), Vec::<Value>::new());
+    let [only] = &parts(1)[..] else { panic!("{:?}", parts(1)) };
+    // The database uses its volumes from the last host.
+    assert_eq!((&only["kind"], &only["host"]), (&"storage stack".into(), &"node-2".into()));
+    let shown = bench.run(&["show", "a.sqlite"]).stdout;
+    assert!(shown.contains("The storage stack of node-2 is"), "{shown}");
+    assert!(!shown.contains("node-1 is"), "{shown}");
+}
+
 #[test]
 fn what_cannot_be_simulated_is_refused_with_all_reasons_and_no_record() {
     let bench = Bench::new();

@@ -51,6 +51,7 @@ pub fn rungs() -> Vec<Rung> {
                 .collect(),
             volumes: ["data", "wal"].iter().map(|name| volume_row(design, rung, name)).collect(),
             working_set: None,
+            busy_parts: Vec::new(),
         }
     })
 }

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Scope, available_parallelism};
 use std::time::Duration;
 use underlay_core::RootSeed;
-use underlay_engine::{EngineRun, Scenario};
-use underlay_simulation::databases::{DesignTarget, Rung, Stage, scale, scenario, simulate_rung};
+use underlay_engine::Scenario;
+use underlay_simulation::databases::{
+    DesignTarget, Rung, Second, Stage, scale, scenario, simulate_rung,
+};
 use underlay_study::Plan;
 
 use super::bed::Bed;
@@ -30,7 +32,7 @@ pub enum Step {
     /// A rung begins.
     Begun(Box<Scenario>),
     /// A second of it.
-    Second(Stage, Box<EngineRun>),
+    Second(Stage, Box<Second>),
     /// It is over.
     Ended(Box<Rung>),
     /// The run cannot go on.
@@ -141,7 +143,7 @@ fn simulate(
         let target = DesignTarget::in_study(plan, position, storage)
             .map_err(|error| Left::Refused(chain(&error)))?;
         let mut is_alone = false;
-        let mut each = |stage, second: &EngineRun| {
+        let mut each = |stage, second: &Second| {
             is_alone = hand_over(Step::Second(stage, Box::new(second.clone()))).is_err();
             !is_alone
         };

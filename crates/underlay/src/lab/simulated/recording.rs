@@ -11,11 +11,12 @@ use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::{Place, TypeResult};
 use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario, WorkloadSpec};
+use underlay_model::cluster::HostUse;
 use underlay_record::conventions::{document, source};
 use underlay_record::{
     Interval, RunId, Source, SourceStatus, TransactionTick, WaitCount, WaitKey, WaitWindow,
 };
-use underlay_simulation::databases::counted;
+use underlay_simulation::databases::{Second, counted};
 use underlay_study::{DesignPlan, EngineKind, Plan};
 
 use crate::lab::abort::{Abort, During};
@@ -33,6 +34,7 @@ const HOST: u32 = 0;
 const PROCESS: u32 = 1;
 const ENGINE: u32 = 2;
 const BLOCK: u32 = 3;
+const DATASTORE: u32 = 4;
 
 /// Counters as samplers read them: cumulative, in the order of their names.
 #[derive(Default)]
@@ -41,6 +43,10 @@ struct Counters(BTreeMap<String, (f64, &'static str)>);
 impl Counters {
     fn add(&mut self, name: impl Into<String>, unit: &'static str, by: f64) {
         self.0.entry(name.into()).or_insert((0.0, unit)).0 += by;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     fn series(&self) -> Vec<SeriesSpec> {
@@ -67,6 +73,7 @@ pub struct Recording<'a> {
     process: Counters,
     engine: Counters,
     block: Counters,
+    datastore: Counters,
     has_sources: bool,
 }
 
@@ -90,6 +97,7 @@ impl<'a> Recording<'a> {
             process: Counters::default(),
             engine: Counters::default(),
             block: Counters::default(),
+            datastore: Counters::default(),
             has_sources: false,
         }
     }
@@ -132,7 +140,7 @@ impl<'a> Recording<'a> {
     /// A second of the rung.
     pub fn second(
         &mut self,
-        second: &EngineRun,
+        Second { run: second, hosts }: &Second,
         users: u32,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
@@ -141,11 +149,13 @@ impl<'a> Recording<'a> {
         if !self.has_sources {
             // Counters begin at 0, at the begin of the first second.
             self.count(second, 0.0);
+            self.count_hosts(hosts, 0.0);
             self.declare()?;
             self.read(interval.begin)?;
             self.has_sources = true;
         }
         self.count(second, 1.0);
+        self.count_hosts(hosts, 1.0);
         self.read(interval.end)?;
         self.transactions(second, interval)?;
         let scenario = self.scenario.as_ref().expect("a rung has begun");
@@ -170,9 +180,11 @@ impl<'a> Recording<'a> {
             (PROCESS, source::PROCESS, Layer::Host, &self.process),
             (ENGINE, of_server, Layer::Database, &self.engine),
             (BLOCK, source::BLOCK, Layer::Block, &self.block),
+            (DATASTORE, source::DATASTORE, Layer::Datastore, &self.datastore),
         ];
         let mut recorder = self.recorder.lock();
-        for (index, name, layer, counters) in sources {
+        let present = sources.into_iter().filter(|(.., counters)| !counters.is_empty());
+        for (index, name, layer, counters) in present {
             let source = Source {
                 index,
                 name: name.to_string(),
@@ -192,13 +204,29 @@ impl<'a> Recording<'a> {
             (PROCESS, &self.process),
             (ENGINE, &self.engine),
             (BLOCK, &self.block),
+            (DATASTORE, &self.datastore),
         ];
         let mut recorder = self.recorder.lock();
-        for (index, counters) in counters {
+        for (index, counters) in counters.into_iter().filter(|(_, it)| !it.is_empty()) {
             let values = counters.values();
             recorder.tick(self.run, index, interval, &values).during("write the record")?;
         }
         Ok(())
+    }
+
+    /// The same of what a cluster's hosts have.
+    fn count_hosts(&mut self, hosts: &[(String, HostUse)], times: f64) {
+        for (name, used) in hosts {
+            let busy = [
+                ("stack", used.stack_busy),
+                ("send", used.send_busy),
+                ("receive", used.receive_busy),
+            ];
+            for (part, busy) in busy {
+                let series = format!("cluster.host.{name}.{part}.busy");
+                self.datastore.add(series, "ns", times * busy.0 as f64);
+            }
+        }
     }
 
     /// Adds a second to the counters, or with `times` 0 only their names.
