@@ -51,6 +51,8 @@ fn factor_digits(ratio: f64) -> String {
 /// A share: `61 %`, `3 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
+    // What rounds to 0 has no sign.
+    let value = if value.abs() < 0.05 { 0.0 } else { value };
     let text = if value.abs() >= 9.95 { format!("{value:.0}") } else { format!("{value:.1}") };
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
@@ -123,6 +125,7 @@ mod tests {
             ("2.1x".into(), "1.04x".into(), "13x".into())
         );
         assert_eq!(factor_interval(0.97, 1.62), "[0.97, 1.6]");
+        assert_eq!(percent(-0.0004), "0 %");
         assert_eq!(
             (percent(0.614), percent(0.0042), percent(0.0)),
             ("61 %".into(), "0.4 %".into(), "0 %".into())

@@ -352,7 +352,8 @@ fn under_load(plan: &Plan) -> Nanos {
     let kind = &plan.workload.kind;
     let measure = job(kind, plan.scale).unwrap_or(procedure.measure);
     let rung = procedure.ramp_up.0.saturating_add(measure.0).saturating_add(search);
-    let before = procedure.settle.0.saturating_add(procedure.warm_up.0);
+    let caches = procedure.cache_warm_up.0;
+    let before = caches.saturating_add(procedure.settle.0).saturating_add(procedure.warm_up.0);
     // In the first repeat only: each run has its share.
     let causal = procedure.causal.map_or(0, |causal| causal.total().0);
     let causal = causal / u64::from(procedure.repeats.max(1));

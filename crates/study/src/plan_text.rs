@@ -316,8 +316,12 @@ fn one_run(plan: &Plan) -> String {
     let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
     let warm_up_to =
         procedure.warm_up_to.map_or_else(String::new, |users| format!(" to {users} users"));
+    let caches = match procedure.cache_warm_up {
+        Nanos::ZERO => String::new(),
+        length => format!("fill caches {length}, "),
+    };
     format!(
-        "restore, start, settle {}, warm up {}{warm_up_to}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}{cool_down}stop, check",
+        "restore, start, {caches}settle {}, warm up {}{warm_up_to}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}{cool_down}stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),

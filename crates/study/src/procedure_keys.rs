@@ -17,6 +17,11 @@ macro_rules! procedure_keys {
                 /// Idle time between the start of the server and the warm-up.
                 "settle" settle: Nanos = time(),
                     plan "settle_ns", of [Users, Block, Job], unused Nanos::ZERO;
+                /// Once per run, before `settle`: load of the warm-up's users without the delays of emulated storage, so that
+                /// caches are as full as after hours. Not measured.
+                "cache-warm-up" cache_warm_up: Nanos = time(),
+                    plan "cache_warm_up_ns", of [Users], unused Nanos::ZERO, option "--cache-warm-up" "TIME"
+                    "Unmeasured load before everything else, without the delays of emulated storage: fills caches soon";
                 /// Once per run: load rising from one user to the top of the ladder, not measured.
                 "warm-up" warm_up: Nanos = time(),
                     plan "warm_up_ns", of [Users, Block], unused Nanos::ZERO, option "--warm-up" "TIME" "Unmeasured load before the ladder";

@@ -140,7 +140,9 @@ pub fn simulate_rung(
     let before = all_before.min(procedure.warm_up.max(LEAVES_TRACES));
     let ramp_up = |before: Nanos| Nanos(before.0.saturating_add(procedure.ramp_up.0));
     let warm_up = ramp_up(before).min(effort.warm_up_at_most);
-    if warm_up < ramp_up(all_before) {
+    if procedure.cache_warm_up > Nanos::ZERO {
+        simulation.warm_caches(transactions_to_fill(scenario).min(effort.cached_at_most));
+    } else if warm_up < ramp_up(all_before) {
         let made = scenario.databases.iter().map(|database| database.transactions_before).max();
         let made = made.filter(|made| *made > 0).unwrap_or(u64::MAX);
         let transactions = made.min(transactions_to_fill(scenario)).min(effort.cached_at_most);

@@ -321,6 +321,7 @@ mod tests {
             scale: Some(Scale { divisor: 4 }),
             repeats: Some(Repeats::Exactly(2)),
             users: Some(vec![1, 3]),
+            cache_warm_up: Some(Nanos::from_secs(3)),
             warm_up: Some(Nanos::from_secs(7)),
             ramp_up: Some(Nanos::from_secs(2)),
             // Long enough for the faults of the shipped studies.
@@ -347,8 +348,16 @@ mod tests {
             let has_job_beside = builtin.text.contains("\nworkload.backup");
             let given = match (is_job, is_block_load) {
                 (false, false) if has_job_beside => PlanOptions { users: None, ..options() },
-                (true, _) => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
-                (_, true) => PlanOptions { users: None, server_bin: None, ..options() },
+                (true, _) => PlanOptions {
+                    users: None,
+                    cache_warm_up: None,
+                    warm_up: None,
+                    ramp_up: None,
+                    ..options()
+                },
+                (_, true) => {
+                    PlanOptions { users: None, cache_warm_up: None, server_bin: None, ..options() }
+                }
                 (false, false) => options(),
             };
             let (study, first) = check(&builtin.source(), &given, &host).expect("shipped");

@@ -262,6 +262,17 @@ impl Ladder<'_> {
         Ok(())
     }
 
+    /// Lets the users of the warm-up fill the caches of servers and host. The caller sees to it that storage takes no time.
+    pub fn fill_caches(&mut self, procedure: &ProcedurePlan) -> Result<(), Abort> {
+        let users = procedure.warm_up_users();
+        self.phase(PhaseKind::Prepare, users, procedure.cache_warm_up, |ladder| {
+            ladder.driver.set_users(users);
+            ladder.pass_seconds(procedure.cache_warm_up)?;
+            ladder.driver.set_users(0);
+            Ok(())
+        })
+    }
+
     /// Lets a job of so many sessions run until it is done. Its result is known when it has been stopped: the window that it
     /// was watched in is longer than the job.
     pub fn wait_for_job(&mut self, sessions: u32, procedure: &ProcedurePlan) -> Result<(), Abort> {

@@ -228,7 +228,7 @@ fn the_web_shop_is_a_workload_of_studies() {
     assert_ne!(study, SMALL_STUDY);
     bench.write("small.toml", &study);
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
-    let options = ["--users", "2", "--designs", "a"];
+    let options = ["--users", "2", "--designs", "a", "--cache-warm-up", "1s"];
     let analysis = json(&bench.run(&[&arguments[..], &options].concat()).expect(0));
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
     assert_eq!((runs_counted(&analysis), &analysis["workload"]["unit"]), (1, &json("\"OPM\"")));
@@ -239,6 +239,14 @@ fn the_web_shop_is_a_workload_of_studies() {
         |step: &&Value| step["transaction"].as_str().is_some_and(|name| name.contains("review"));
     assert!(steps.len() >= 4, "steps of visits: {rung:#}");
     assert_eq!(steps.iter().filter(of_reviews).count(), 0, "the old flow has no reviews: {rung:#}");
+    // Caches were filled by two users before the storage settled.
+    let phases = analysis["runs"][0]["phases"].as_array().expect("phases");
+    let place = |kind: &str, users: Option<u64>| {
+        let is_it = |it: &Value| it["kind"] == kind && it["users"].as_u64() == users;
+        phases.iter().position(is_it)
+    };
+    let filled = place("prepare", Some(2));
+    assert!(filled.is_some() && filled < place("settle", Some(0)), "{phases:#?}");
     let checks = analysis["checks"].as_array().expect("checks");
     assert!(checks.len() > 50 && checks.iter().all(|check| check["outcome"] == "ok"));
 }

@@ -17,7 +17,7 @@ use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget
 use super::database::{DatabaseBench, UnderTest};
 use super::outcome::{keep_outages, keep_summary};
 use super::site::ManagedSite;
-use super::{ActiveRun, Running};
+use super::{ActiveRun, Running, begin_timing};
 use crate::lab::abort::{Abort, During};
 use crate::lab::causal_check::CausalSpec;
 use crate::lab::causal_check::perturbation::Perturbation;
@@ -98,16 +98,19 @@ impl ActiveRun<'_> {
             measured: &mut measured,
         };
         let climbed = match plan.workload.kind.job_sessions() {
-            None => ladder.climb(&plan.procedure).and_then(|()| {
-                let rungs = self.twin_rungs(&ladder.measured.rungs());
-                if rungs.is_empty() {
-                    return Ok(());
-                }
-                self.set_timing(datastore, Timing::Off)?;
-                let climbed = ladder.climb_null_twin(&rungs);
-                self.set_timing(datastore, Timing::Modelled)?;
-                climbed
-            }),
+            None => self
+                .fill_caches(&mut ladder, datastore)
+                .and_then(|()| ladder.climb(&plan.procedure))
+                .and_then(|()| {
+                    let rungs = self.twin_rungs(&ladder.measured.rungs());
+                    if rungs.is_empty() {
+                        return Ok(());
+                    }
+                    self.set_timing(datastore, Timing::Off)?;
+                    let climbed = ladder.climb_null_twin(&rungs);
+                    self.set_timing(datastore, Timing::Modelled)?;
+                    climbed
+                }),
             Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure),
         };
         // What happened since its last second.
@@ -167,6 +170,21 @@ impl ActiveRun<'_> {
             self.rungs.extend(sessions.zip(outcome["value"].as_f64()));
         }
         Ok(())
+    }
+
+    /// Fills caches without the delays of the storage, if the study says so.
+    fn fill_caches(
+        &self,
+        ladder: &mut Ladder<'_>,
+        datastore: &SharedDatastore,
+    ) -> Result<(), Abort> {
+        let procedure = &self.bench.plan.procedure;
+        if procedure.cache_warm_up == Nanos::ZERO {
+            return Ok(());
+        }
+        self.set_timing(datastore, Timing::Off)?;
+        ladder.fill_caches(procedure)?;
+        begin_timing(self.design, datastore)
     }
 
     /// Users of the null twin of this run: those that headlines are about, of the highest rung and of the best one. None in later
