@@ -115,7 +115,7 @@ fn the_report_of_a_curve_is_about_its_maximum() {
         "--queue-depth",
         "2",
         "--duration",
-        "500ms",
+        "1s",
         "--warm-up",
         "200ms",
         "--curve",

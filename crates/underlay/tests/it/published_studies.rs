@@ -16,6 +16,7 @@ const OF_ALL: &[(&str, &str)] =
     &[("scale", "\"1/64\""), ("procedure.repeats", "1"), ("procedure.settle", "\"0s\"")];
 /// What is smaller of studies with users.
 const OF_USERS: &[(&str, &str)] = &[
+    ("procedure.cache-warm-up", "\"500ms\""),
     ("procedure.warm-up", "\"500ms\""),
     ("procedure.ramp-up", "\"500ms\""),
     ("procedure.measure", "\"5s\""),
