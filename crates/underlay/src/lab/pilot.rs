@@ -73,6 +73,7 @@ fn of_design(
         .map_err(|problem| Abort::Failed(problem.to_string()))?;
     // A file with holes is read from memory.
     write_all(&target, FILE, &content, 0, None, &mut |_| true).during("fill a file")?;
+    datastore.destage_all().during("destage what the pilot wrote")?;
     datastore.set_timing(Timing::Modelled).during("switch the modelled latencies")?;
     datastore.timing().during("read the datastore's timing")?;
     let job = Job {
