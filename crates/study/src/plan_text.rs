@@ -5,6 +5,7 @@ mod scheduled;
 use std::fmt::Write;
 
 use underlay_core::{Bytes, Evidence, Nanos};
+use underlay_model::cluster::REQUESTS_AT_ONCE;
 use underlay_model::{DeviceProfile, HostLink};
 
 use crate::exact;
@@ -513,7 +514,9 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
             1 => String::new(),
             divisor => format!(", one part in {divisor} of it"),
         };
-        page.line(&format!("    storage stack of a host {per_io} per I/O{part}"));
+        page.line(&format!(
+            "    storage stack of a host {per_io} per I/O, {REQUESTS_AT_ONCE} at a time{part}"
+        ));
     }
     let policy = &plan.policy;
     let limit =

@@ -137,7 +137,7 @@ pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use reduction::Leaving;
 pub use regions::RegionSet;
 pub use spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
-pub use stack::Stack;
+pub use stack::{REQUESTS_AT_ONCE, Stack};
 pub use state::{
     ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, Restart,
     RestoreProblem, VolumeRecord,

@@ -34,7 +34,7 @@ pub(super) struct FrontOperation {
     pub(super) parts_left: u32,
     /// Longest time in devices and network of one of its parts.
     pub(super) service: Nanos,
-    /// Time that it occupied the storage stack of its volume's owner.
+    /// Time that it spent in the storage stack of its volume's owner, without its turn.
     pub(super) stack: Nanos,
     pub(super) failure: Option<IoFailure>,
     /// By how much it may still end early, and by how much it was early before it went on as a flush.

@@ -18,7 +18,7 @@ use super::{Assumptions, scenario};
 const HEADLINES: [&str; 2] = ["nopm", "result"];
 /// Windows of trials end at this length.
 const TRIAL: Nanos = Nanos::from_secs(30);
-const TRIALS: usize = 6;
+const TRIALS: usize = 8;
 /// A trial this near to the published number, as a share, is the fit.
 const NEAR: f64 = 0.03;
 /// Factors that are believed.
@@ -110,31 +110,60 @@ impl FitPoint {
             scale(&mut made, 1.0 / factor);
             Ok(Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on()))
         };
-        let (mut factor, mut last) = (1.0_f64, None::<(f64, f64)>);
-        for _ in 0..TRIALS {
+        let mut trials: Vec<(f64, f64)> = Vec::new();
+        let mut factor = 1.0;
+        while trials.len() < TRIALS {
             let Some(simulated) = trial(factor)? else { return Ok(None) };
-            let off = (self.value / simulated).ln();
-            if off.abs() <= NEAR {
-                return Ok(Some(ProcessorFit { factor, point: self, simulated }));
+            trials.push((factor, simulated));
+            if (self.value / simulated).ln().abs() <= NEAR {
+                break;
             }
-            // How throughput follows the factor: as its inverse, until two trials have shown it.
-            let elasticity = match last {
-                None => -1.0,
-                Some((other, before)) => (simulated / before).ln() / (factor / other).ln(),
-            };
-            if elasticity > -LEAST_ELASTICITY {
-                return Ok(None);
-            }
-            last = Some((factor, simulated));
-            let step = (off / elasticity).clamp(-STEP.ln(), STEP.ln());
-            factor = (factor * step.exp()).clamp(FACTORS.0, FACTORS.1);
-            if last.is_some_and(|(other, _)| other == factor) {
-                return Ok(None);
+            match next(self.value, &trials) {
+                Some(other) => factor = other,
+                None => return Ok(None),
             }
         }
-        let Some((factor, simulated)) = last else { return Ok(None) };
-        Ok(Some(ProcessorFit { factor, point: self, simulated }))
+        let off = |trial: &&(f64, f64)| (self.value / trial.1).ln().abs();
+        let nearest = trials.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
+        Ok(nearest.map(|&(factor, simulated)| ProcessorFit { factor, point: self, simulated }))
     }
+}
+
+/// The factor to try after these, or `None` where throughput does not come to the number by processor times.
+///
+/// Throughput falls as the factor rises, but may not do so where storage is the limit.
+fn next(wanted: f64, trials: &[(f64, f64)]) -> Option<f64> {
+    let &(factor, simulated) = trials.last()?;
+    let of_side = |is_above: bool| {
+        let mut on_it = trials.iter().rev().filter(|(_, value)| (*value > wanted) == is_above);
+        on_it.next().map(|(factor, value)| (factor.ln(), value.ln()))
+    };
+    let log = match (of_side(true), of_side(false)) {
+        // Where throughput is lower, processors are the limit: it is about the inverse there.
+        (Some((fast, _)), Some((slow, below))) => match slow + below - wanted.ln() {
+            log if log > fast => log,
+            _ => f64::midpoint(fast, slow),
+        },
+        _ => {
+            let is_too_fast = simulated > wanted;
+            let step = match trials.iter().rev().nth(1) {
+                // As its inverse, until two trials have shown it.
+                None => (simulated / wanted).ln(),
+                Some((other, before)) => {
+                    let elasticity = (simulated / before).ln() / (factor / other).ln();
+                    match elasticity < -LEAST_ELASTICITY {
+                        true => (wanted / simulated).ln() / elasticity,
+                        // Processors come to be the limit some time; but only once they are given the chance.
+                        false if is_too_fast && trials.len() == 2 => STEP.ln(),
+                        false => return None,
+                    }
+                }
+            };
+            factor.ln() + step.clamp(-STEP.ln(), STEP.ln())
+        }
+    };
+    let next = log.exp().clamp(FACTORS.0, FACTORS.1);
+    (next != factor).then_some(next)
 }
 
 /// Multiplies all processor times.
@@ -182,6 +211,27 @@ mod tests {
         assert!((slow.simulated / 4000.0 - 1.0).abs() < 0.04, "{slow:?}");
         assert!((fast.simulated / 16000.0 - 1.0).abs() < 0.04, "{fast:?}");
         assert!(slow.factor > 3.0 * fast.factor, "{slow:?} {fast:?}");
+    }
+
+    /// Storage carries 400 per second, processors 1,200 over the factor.
+    #[test]
+    fn processors_are_slowed_until_they_are_the_limit() {
+        let fitted = |wanted: f64| {
+            let mut trials = vec![(1.0_f64, 400.0_f64)];
+            while trials.len() < super::TRIALS {
+                let factor = super::next(wanted, &trials)?;
+                trials.push((factor, (1200.0 / factor).min(400.0)));
+                if (wanted / trials.last()?.1).ln().abs() <= super::NEAR {
+                    return trials.last().map(|(factor, _)| *factor);
+                }
+            }
+            panic!("no end: {trials:?}")
+        };
+        for wanted in [300.0, 385.0, 100.0] {
+            let factor = fitted(wanted).expect("it is reached");
+            assert!((factor * wanted / 1200.0 - 1.0).abs() < 0.04, "{wanted}: {factor}");
+        }
+        assert_eq!(fitted(500.0), None, "faster processors do not help");
     }
 
     #[test]

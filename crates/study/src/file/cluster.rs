@@ -24,9 +24,9 @@ section! {
         "resync" resync: Section<Resync> = table::<Resync>();
         /// How long an absent component may come back before it is rebuilt elsewhere.
         "repair-delay" repair_delay: Entry<Nanos> = One(time());
-        /// Time that the storage stack of a host is occupied per request: per copy of a write, four times for one
-        /// under RAID-5, six under RAID-6. One request at a time; each byte adds 0.19 ns, and one that is read
-        /// and reduced 0.47 ns. None, when left out.
+        /// How far apart requests enter the storage stack of a host: per copy of a write, four times that for one
+        /// under RAID-5, six under RAID-6. It holds 32 of them, so that a request is in it for 32 times that; each
+        /// byte adds 0.19 ns, and one that is read and reduced 0.47 ns. None, when left out.
         "stack" stack: Entry<Nanos> = One(time());
         /// Processor time of a volume's owner per request, as latency.
         "owner-overhead" owner_overhead: Entry<Nanos> = One(time());

@@ -13,6 +13,7 @@ use crate::cluster::objects::Objects;
 use crate::cluster::operation::{FrontOperation, Part, Purpose};
 use crate::cluster::repair::Repair;
 use crate::cluster::slab::Key;
+use crate::cluster::stack::Stack;
 use crate::cluster::storage::Storage;
 use crate::cluster::timers::Timer;
 use crate::request::{Operation, Request};
@@ -287,6 +288,10 @@ impl Cluster {
         head_start: Nanos,
     ) {
         self.run_until(now);
+        // Nothing is left to flush where what was acknowledged is durable.
+        let is_free = request.operation == Operation::Flush
+            && !self.storage.objects.has_volatile_components(volume);
+        let stack = if is_free { Stack::NONE } else { self.storage.settings.stack };
         let state = self.storage.objects.volume_mut(volume).expect("the volume exists");
         let end = request.offset_bytes + u64::from(request.length_bytes);
         assert!(end <= state.capacity.0, "request beyond the end of volume {}", volume.0);
@@ -297,9 +302,9 @@ impl Cluster {
         state.counters.outstanding += 1;
         let (losses, owner) = (state.losses, state.owner);
         let bytes = u64::from(request.length_bytes);
-        let stack = self.storage.settings.stack.cost(request.operation, bytes, &state.policy);
+        let (cost, latency) = (stack.cost(request.operation, bytes, &state.policy), stack.latency());
         // What waits for its turn is not in the stack, where it would be in the way of other volumes.
-        let passed = self.storage.inventory.pass_stack(owner, now, stack);
+        let passed = self.storage.inventory.pass_stack(owner, now, cost) + latency;
         let early = head_start.min(passed - now);
         let mut start = passed - early;
         if let Some(limit) = &mut state.limit
@@ -325,7 +330,7 @@ impl Cluster {
             held_back: false,
             parts_left: 0,
             service: Nanos::ZERO,
-            stack,
+            stack: cost + latency,
             failure: None,
             head_start: head_start.saturating_sub(early),
             early,

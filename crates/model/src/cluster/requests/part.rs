@@ -317,7 +317,8 @@ impl Requests {
         }
     }
 
-    /// Starts a flush of all disk groups that hold components of the volume.
+    /// Starts a flush of all disk groups that hold volatile components of the volume. The others have written what they
+    /// acknowledged.
     pub(in crate::cluster) fn begin_flush(
         &mut self,
         storage: &mut Storage,
@@ -339,7 +340,8 @@ impl Requests {
         let next = storage.objects.object(part.volume, Layout::Next);
         for id in object.components().chain(next.into_iter().flat_map(Object::components)) {
             let Some(component) = storage.objects.component(id) else { continue };
-            if component.reachable && !groups.contains(&component.group) {
+            let is_wanted = component.reachable && component.volatile.is_some();
+            if is_wanted && !groups.contains(&component.group) {
                 groups.push(component.group);
                 wants.push(Wanted {
                     component: id,

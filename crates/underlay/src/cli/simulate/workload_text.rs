@@ -7,7 +7,7 @@ use super::design::{ClusterSetup, Outcome, Setup, Storage};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use underlay_core::Histogram;
-use underlay_model::cluster::Stack;
+use underlay_model::cluster::{REQUESTS_AT_ONCE, Stack};
 use underlay_simulation::{Curve, Latencies, MeasuredPoint, SimulationResult};
 use underlay_workload::block::steady_state::{EXCURSION_MAX, RANGE_MAX};
 
@@ -83,7 +83,7 @@ fn stack(cluster: &ClusterSetup) -> String {
         ps => format!(", {} ns to decompress one that is read", ps as f64 / 1e3),
     };
     format!(
-        "{} us per I/O, {} ns to copy a byte{decompressing}",
+        "{} us per I/O, {REQUESTS_AT_ONCE} at a time, {} ns to copy a byte{decompressing}",
         cluster.stack.per_io.0 as f64 / 1e3,
         cluster.stack.per_byte_ps as f64 / 1e3
     )
