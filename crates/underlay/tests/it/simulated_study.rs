@@ -117,7 +117,8 @@ stack = "{stack}"
     let designs = cluster("fast", "0s") + &cluster("slow", "2ms");
     let bench = Bench::new();
     // More than a stack works on at a time.
-    let tail = tail.replace("users = [2, 8]", "users = [64]");
+    let tail = tail.replace("users = [2, 8]", "users = [64]").replace("= 4\n", "= 24\n");
+    let head = head.replace("2GiB", "6GiB");
     bench.write("small.toml", &format!("{head}{designs}[workload.tpcc]{tail}"));
     let analysis = simulated(&bench, "a.sqlite", &[]);
     let parts = |design: usize| {
