@@ -24,6 +24,9 @@ pub trait BackEnd<C> {
     /// Whether requests are served. Without power they are all refused before they get here.
     fn is_powered(&self) -> bool;
 
+    /// Whether what was answered is durable already, so that there is nothing to flush; for all volumes and for good.
+    fn is_durable(&self) -> bool;
+
     /// Accepts a request for a range that lies within a volume. It is answered once: here, or by a later
     /// [`BackEnd::take_due`].
     ///

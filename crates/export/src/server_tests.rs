@@ -41,6 +41,10 @@ impl<C> BackEnd<C> for Memory<C> {
         self.is_powered
     }
 
+    fn is_durable(&self) -> bool {
+        false
+    }
+
     fn submit(
         &mut self,
         request: BlockRequest<'_, C>,

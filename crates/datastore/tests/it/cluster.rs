@@ -10,7 +10,7 @@ use crate::common::cluster::{policy, spec};
 use crate::common::{Site, cannot_emulate, volume};
 use rand::Rng;
 use underlay_core::RootSeed;
-use underlay_datastore::{ClusterFault, Datastore, DatastoreError, Timing};
+use underlay_datastore::{ClusterFault, Datastore, DatastoreError, DatastoreSpec, Timing};
 use underlay_host::{FileSystem, skip};
 use underlay_model::cluster::Method;
 
@@ -69,6 +69,39 @@ fn wait_for_copies(datastore: &mut dyn Datastore, reason: &str) {
         assert!(Instant::now() < deadline, "{reason}: {left} bytes left; {told:#?}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Caches that keep what they acknowledged have nothing to flush: after its first attempt the kernel asks no more. Others
+/// are asked by every sync.
+#[test]
+fn only_volatile_caches_are_flushed() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let flushes = |is_protected: bool| {
+        let site = Site::new();
+        let mut spec = spec(3, policy(0, Method::Mirror));
+        let DatastoreSpec::Cluster { storage, .. } = &mut spec else { panic!("a cluster") };
+        for group in storage.spec.hosts.iter_mut().flat_map(|host| &mut host.groups) {
+            group.cache.power_loss_protected = is_protected;
+        }
+        let request = volume("data", 96, FileSystem::Ext4);
+        let mut datastore = site.open(&spec, &[request]).unwrap();
+        let directory = datastore.volumes()[0].path.clone();
+        let count = |datastore: &mut dyn Datastore| value(datastore, "volume.data.flush.ios");
+        let file = File::create(directory.join("file")).unwrap();
+        file.sync_all().unwrap();
+        let before = count(&mut *datastore);
+        for block in 0..20 {
+            file.write_all_at(&[1; 4096], block * 4096).unwrap();
+            file.sync_all().unwrap();
+        }
+        let flushed = count(&mut *datastore) - before;
+        datastore.close().unwrap();
+        flushed
+    };
+    assert_eq!(flushes(true), 0.0);
+    assert!(flushes(false) >= 20.0);
 }
 
 fn host(name: &str) -> String {

@@ -3,6 +3,7 @@
 //! Nothing here changes the cluster.
 
 use super::cluster::Cluster;
+use super::data_command::Durability;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
@@ -367,6 +368,12 @@ impl Cluster {
     /// A host's name.
     pub fn host_name(&self, host: HostId) -> Option<&str> {
         self.storage.inventory.host_name(host)
+    }
+
+    /// Whether all disk groups keep what they acknowledged when the power fails.
+    pub fn is_durable(&self) -> bool {
+        let mut groups = self.storage.inventory.groups().iter();
+        groups.all(|group| group.durability == Durability::OnWrite)
     }
 
     /// For how long requests have occupied what all volumes of a host share; none if there is no such host.

@@ -201,6 +201,10 @@ impl<C> BackEnd<C> for ClusterBackEnd<C> {
         self.is_powered
     }
 
+    fn is_durable(&self) -> bool {
+        self.plane.is_durable()
+    }
+
     fn submit(
         &mut self,
         request: BlockRequest<'_, C>,

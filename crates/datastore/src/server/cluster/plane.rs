@@ -129,6 +129,11 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         Ok(self.volumes.len() - 1)
     }
 
+    /// Whether a power cut takes nothing that was answered.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.cluster.is_durable()
+    }
+
     /// Lets a volume's requests start at that host.
     pub(crate) fn use_from(
         &mut self,

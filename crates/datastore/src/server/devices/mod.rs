@@ -158,6 +158,11 @@ impl<C> BackEnd<C> for Devices<C> {
         self.engine.is_powered()
     }
 
+    /// Devices have a time of their own for a flush.
+    fn is_durable(&self) -> bool {
+        false
+    }
+
     fn submit(
         &mut self,
         request: BlockRequest<'_, C>,
