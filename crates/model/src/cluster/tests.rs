@@ -398,7 +398,11 @@ fn only_what_is_volatile_is_flushed() {
         (done.expect("it ends"), cluster.host_use(HostId(0)).expect("it exists").stack_busy)
     };
     let (durable, busy) = took(true);
-    assert_eq!((durable, busy), (Nanos::ZERO, Nanos::from_micros(20)), "only the write of two copies");
+    assert_eq!(
+        (durable, busy),
+        (Nanos::ZERO, Nanos::from_micros(20)),
+        "only the write of two copies"
+    );
     let (volatile, busy) = took(false);
     assert!(volatile >= Nanos::from_micros(320), "{volatile:?}");
     assert_eq!(busy, Nanos::from_micros(30));

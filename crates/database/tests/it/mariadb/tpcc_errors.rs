@@ -1,5 +1,7 @@
 //! Errors of a real MariaDB, classified, and what is known of the commit.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
@@ -294,18 +296,25 @@ fn what_was_acknowledged_survives_a_server_killed_under_load() {
     let mut ledger = Ledger::new();
     for round in 0..2 {
         let target = &database.target;
+        let acknowledged = Arc::new(AtomicU64::new(0));
         let threads: Vec<_> = (0..4u64)
             .map(|user| {
-                let target = target.clone();
+                let (target, acknowledged) = (target.clone(), acknowledged.clone());
                 std::thread::spawn(move || {
                     let mode = Mode::ALL[user as usize % 2];
                     let runtime =
                         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                    runtime.block_on(until_it_dies(target, parameters, mode, user + 10 * round))
+                    let seed = user + 10 * round;
+                    let until_then = until_it_dies(target, parameters, mode, seed, &acknowledged);
+                    runtime.block_on(until_then)
                 })
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(1_500));
+        // As many as show something, also where others leave little of the host.
+        let until = Instant::now() + Duration::from_secs(60);
+        while acknowledged.load(Ordering::Relaxed) < 100 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         database.server.kill().unwrap();
         for thread in threads {
             ledger.merge(&thread.join().unwrap());
@@ -322,6 +331,7 @@ async fn until_it_dies(
     parameters: underlay_workload::tpcc::Parameters,
     mode: Mode,
     user: u64,
+    acknowledged: &AtomicU64,
 ) -> Ledger {
     let mut session = Session::connect(&target, &parameters, mode).await.unwrap();
     let mut terminal = Terminal::with_inputs(&parameters, user, RootSeed(5));
@@ -333,6 +343,7 @@ async fn until_it_dies(
             (Transaction::NewOrder(order), Ok(outcome)) => {
                 if let Some(id) = outcome.order_id {
                     ledger.acknowledge(order.warehouse, order.district, id);
+                    acknowledged.fetch_add(1, Ordering::Relaxed);
                 }
             }
             (_, Ok(_)) => {}

@@ -302,7 +302,8 @@ impl Cluster {
         state.counters.outstanding += 1;
         let (losses, owner) = (state.losses, state.owner);
         let bytes = u64::from(request.length_bytes);
-        let (cost, latency) = (stack.cost(request.operation, bytes, &state.policy), stack.latency());
+        let (cost, latency) =
+            (stack.cost(request.operation, bytes, &state.policy), stack.latency());
         // What waits for its turn is not in the stack, where it would be in the way of other volumes.
         let passed = self.storage.inventory.pass_stack(owner, now, cost) + latency;
         let early = head_start.min(passed - now);
