@@ -210,6 +210,11 @@ impl Flash {
 }
 
 impl DeviceProfile {
+    /// Whether a power cut takes nothing that it acknowledged.
+    pub fn is_durable(&self) -> bool {
+        self.power_loss_protected || self.write_buffer.is_none()
+    }
+
     /// Whether nothing in the profile takes time.
     pub fn is_instant(&self) -> bool {
         self.medium == Medium::Instant

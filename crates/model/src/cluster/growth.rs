@@ -9,6 +9,10 @@ use crate::disk_group::DiskGroupSpec;
 use crate::profile::DeviceProfile;
 use underlay_core::Nanos;
 
+/// Clients of a durable cluster have learnt that they need not flush.
+const VOLATILE_AMONG_DURABLE: &str = "a cache device that may lose what it acknowledged cannot join a cluster \
+     of which none does: nobody flushes that one; use one with power_loss_protected";
+
 impl Cluster {
     /// Adds a host with its disk groups; components are moved there by rebalancing.
     ///
@@ -20,6 +24,12 @@ impl Cluster {
             problems.push(ClusterProblem {
                 place: format!("host \"{}\"", spec.name),
                 rule: "the name is taken by an earlier host".to_string(),
+            });
+        }
+        if self.is_durable() && !spec.groups.iter().all(|group| group.cache.is_durable()) {
+            problems.push(ClusterProblem {
+                place: format!("host \"{}\"", spec.name),
+                rule: VOLATILE_AMONG_DURABLE.to_string(),
             });
         }
         if !problems.is_empty() {
@@ -52,6 +62,9 @@ impl Cluster {
         }
         if !(1..=7).contains(&spec.capacity.len()) {
             return Err(problem("a disk group has 1 to 7 capacity devices"));
+        }
+        if self.is_durable() && !spec.cache.is_durable() {
+            return Err(problem(VOLATILE_AMONG_DURABLE));
         }
         self.run_until(now);
         let group = self.storage.inventory.push_group(host, spec);

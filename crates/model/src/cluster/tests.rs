@@ -408,6 +408,25 @@ fn only_what_is_volatile_is_flushed() {
     assert_eq!(busy, Nanos::from_micros(30));
 }
 
+/// Nobody flushes a durable cluster, so what needs it cannot join; a cluster that is flushed takes both.
+#[test]
+fn what_is_volatile_cannot_join_what_is_durable() {
+    let mut volatile = group("more", 1, Bytes::from_mib(64));
+    volatile.cache = builtin::find("pm1725a-1600").expect("built in");
+    volatile.cache.power_loss_protected = false;
+    let mut durable = cluster(3, 1);
+    assert!(durable.is_durable());
+    let refused = durable.add_group(Nanos::ZERO, HostId(0), &volatile).expect_err("refused");
+    assert!(refused[0].to_string().contains("power_loss_protected"), "{refused:?}");
+    let more = HostSpec { groups: vec![volatile.clone()], ..host(9, 1) };
+    assert!(durable.add_host(Nanos::ZERO, &more).is_err());
+    let mut spec = spec(3, 1);
+    spec.hosts[0].groups[0].cache = volatile.cache.clone();
+    let mut flushed = Cluster::new(spec, RootSeed(1)).expect("valid");
+    assert!(!flushed.is_durable());
+    flushed.add_group(Nanos::ZERO, HostId(0), &volatile).expect("it joins");
+}
+
 /// A volume that has used up its limit does not keep others of its host from the stack.
 #[test]
 fn what_waits_for_its_limit_is_not_in_the_stack() {

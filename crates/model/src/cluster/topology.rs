@@ -177,7 +177,7 @@ impl Group {
             name: spec.name.clone(),
             members: vec![member; spec.capacity.len() + 1],
             disks: spec.capacity.iter().map(|profile| Disk::new(profile.capacity.0)).collect(),
-            durability: if spec.cache.power_loss_protected || spec.cache.write_buffer.is_none() {
+            durability: if spec.cache.is_durable() {
                 Durability::OnWrite
             } else {
                 Durability::OnFlush

@@ -2,12 +2,13 @@
 //! fitted to one published number.
 //!
 //! The number is the first that the study has of what its workload counts, at the largest number of
-//! users: where processors matter most. Everything else stays a prediction. Where throughput does
-//! not depend on processor times, nothing is fitted. Not here: factors on log bytes; and demands
+//! users: where processors matter most. Everything else stays a prediction. Nothing is fitted where
+//! storage limits throughput below the number, and where users pause or arrive at a rate: their
+//! number says what they ask for, not what processors do. Not here: factors on log bytes; and demands
 //! that were measured, which need no fit.
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_engine::Scenario;
+use underlay_engine::{Load, Scenario};
 use underlay_study::Plan;
 
 use super::rung::{Effort, RungError, simulate_rung};
@@ -91,7 +92,7 @@ impl FitPoint {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
         let mut made = match scenario(point, design, self.users, assumed) {
-            Ok(made) if made.databases.iter().any(|it| it.workload.is_job()) => return Ok(None),
+            Ok(made) if !made.databases.iter().all(|it| asks_at_once(&it.load)) => return Ok(None),
             Ok(made) => made,
             // Told by whoever simulates the study.
             Err(_) => return Ok(None),
@@ -129,41 +130,44 @@ impl FitPoint {
     }
 }
 
+/// Whether users ask again as soon as they are answered.
+fn asks_at_once(load: &Load) -> bool {
+    matches!(load, Load::Closed { pacing, .. } if *pacing == 0.0)
+}
+
 /// The factor to try after these, or `None` where throughput does not come to the number by processor times.
 ///
 /// Throughput falls as the factor rises, but may not do so where storage is the limit.
 fn next(wanted: f64, trials: &[(f64, f64)]) -> Option<f64> {
-    let &(factor, simulated) = trials.last()?;
-    let of_side = |is_above: bool| {
-        let mut on_it = trials.iter().rev().filter(|(_, value)| (*value > wanted) == is_above);
-        on_it.next().map(|(factor, value)| (factor.ln(), value.ln()))
+    let last_that = |is_too_fast: bool| {
+        trials.iter().rev().find(|(_, value)| (*value > wanted) == is_too_fast).copied()
     };
-    let log = match (of_side(true), of_side(false)) {
-        // Where throughput is lower, processors are the limit: it is about the inverse there.
-        (Some((fast, _)), Some((slow, below))) => match slow + below - wanted.ln() {
-            log if log > fast => log,
-            _ => f64::midpoint(fast, slow),
+    let next = match (last_that(true), last_that(false)) {
+        // Where it is too slow, processors are the limit, and throughput is about the inverse of their times.
+        (Some((fast, _)), Some((slow, below))) => match slow * below / wanted {
+            factor if factor > fast => factor,
+            _ => (fast * slow).sqrt(),
         },
-        _ => {
-            let is_too_fast = simulated > wanted;
-            let step = match trials.iter().rev().nth(1) {
-                // As its inverse, until two trials have shown it.
-                None => (simulated / wanted).ln(),
-                Some((other, before)) => {
-                    let elasticity = (simulated / before).ln() / (factor / other).ln();
-                    match elasticity < -LEAST_ELASTICITY {
-                        true => (wanted / simulated).ln() / elasticity,
-                        // Processors come to be the limit some time; but only once they are given the chance.
-                        false if is_too_fast && trials.len() == 2 => STEP.ln(),
-                        false => return None,
-                    }
-                }
-            };
-            factor.ln() + step.clamp(-STEP.ln(), STEP.ln())
-        }
+        _ => beyond(wanted, trials)?,
     };
-    let next = log.exp().clamp(FACTORS.0, FACTORS.1);
-    (next != factor).then_some(next)
+    let next = next.clamp(FACTORS.0, FACTORS.1);
+    (next != trials.last()?.0).then_some(next)
+}
+
+/// The factor to try where all were too slow, or all too fast.
+fn beyond(wanted: f64, trials: &[(f64, f64)]) -> Option<f64> {
+    let &(factor, simulated) = trials.last()?;
+    let bounded = |step: f64| Some(factor * step.clamp(1.0 / STEP, STEP));
+    // As its inverse, until two trials have shown it.
+    let Some((other, before)) = trials.iter().rev().nth(1) else {
+        return bounded(simulated / wanted);
+    };
+    let elasticity = (simulated / before).ln() / (factor / other).ln();
+    if elasticity < -LEAST_ELASTICITY {
+        return bounded((wanted / simulated).powf(1.0 / elasticity));
+    }
+    // Slower processors become the limit at last, faster ones do not.
+    if simulated > wanted { bounded(STEP) } else { None }
 }
 
 /// Multiplies all processor times.
@@ -252,6 +256,8 @@ mod tests {
         let published = "metric = \"nopm\"\nusers = [8]\nvalues = [5000.0]\n";
         let thinks = plan("pacing.closed = { key-think = 0.02 }\n", published);
         assert_eq!(fitted(&thinks), None);
+        let fewer = "metric = \"nopm\"\nusers = [8]\nvalues = [100.0]\n";
+        assert_eq!(fitted(&plan("pacing.closed = { key-think = 0.02 }\n", fewer)), None);
         let others = plan("", "metric = \"p95\"\nunit = \"ms\"\nusers = [8]\nvalues = [50.0]\n");
         assert_eq!(FitPoint::of(&others), None, "no throughput is published");
     }

@@ -251,10 +251,10 @@ fn correct(
 fn durability_of_groups(spec: &ClusterSpec) -> Vec<Durability> {
     let groups = spec.hosts.iter().flat_map(|host| &host.groups);
     groups
-        .map(|group| {
-            let cache = &group.cache;
-            let protected = cache.power_loss_protected || cache.write_buffer.is_none();
-            if protected { Durability::OnWrite } else { Durability::OnFlush }
-        })
+        .map(
+            |group| {
+                if group.cache.is_durable() { Durability::OnWrite } else { Durability::OnFlush }
+            },
+        )
         .collect()
 }
