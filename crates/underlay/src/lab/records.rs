@@ -162,12 +162,18 @@ fn same_execution(
 fn new_path(name: &str) -> PathBuf {
     let seconds =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    Path::new(FOLDER).join(format!("{name}-{}.{ENDING}", utc_timestamp(seconds)))
+    free_path(Path::new(FOLDER), name, seconds)
+}
+
+/// The name of this second, or of the next one that no record has: simulations may be done within one.
+fn free_path(folder: &Path, name: &str, seconds: u64) -> PathBuf {
+    let path = folder.join(format!("{name}-{}.{ENDING}", utc_timestamp(seconds)));
+    if path.exists() { free_path(folder, name, seconds + 1) } else { path }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fresh, place};
+    use super::{Fresh, free_path, place};
     use crate::lab::Place;
     use underlay_study::{PlanOptions, Source};
 
@@ -188,5 +194,14 @@ mod tests {
             assert!(refused.to_string().contains("exists already and is no record"), "{refused}");
         }
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "mine");
+    }
+
+    #[test]
+    fn a_second_record_of_one_second_has_a_later_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let first = free_path(folder.path(), "s", 0);
+        std::fs::write(&first, "").expect("written");
+        let second = free_path(folder.path(), "s", 0);
+        assert!(second > first && !second.exists(), "{}", second.display());
     }
 }
