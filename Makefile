@@ -26,11 +26,9 @@ demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA desig
 	$(CARGO) build --profile demo --locked --bin underlay
 	$(SUDO) target/demo/underlay run quickstart
 
-# Only these two crates have examples in their comments; a test holds the others to that.
 test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	$(CARGO) test -p underlay-core -p underlay-workload --locked --doc
 	$(NEXTEST) --workspace --lib --bins --tests --no-run
 	$(AS_ROOT) PATH="$(TOOLS):$$PATH" CARGO="$(CARGO)" SUDO="$(SUDO)" scripts/run-tests.sh
 

@@ -58,8 +58,8 @@ impl std::error::Error for UnknownWord {}
 
 /// Declares an enum with the word of each value; further spellings that are accepted follow after `|`.
 ///
-/// ```
-/// underlay_core::words! {
+/// ```text
+/// words! {
 ///     /// How runs are interleaved.
 ///     pub enum Order: "order" {
 ///         /// A B, B A.
@@ -68,8 +68,6 @@ impl std::error::Error for UnknownWord {}
 ///         Rotating = "rotating",
 ///     }
 /// }
-/// assert_eq!("reversing".parse(), Ok(Order::Abba));
-/// assert_eq!(Order::ALL.map(Order::as_str), ["abba", "rotating"]);
 /// ```
 #[macro_export]
 macro_rules! words {
@@ -141,6 +139,22 @@ macro_rules! words {
 #[cfg(test)]
 mod tests {
     use crate::shared::{CallMode, Durability};
+
+    crate::words! {
+        /// That of the macro's description.
+        enum Order: "order" {
+            /// A B, B A.
+            Abba = "abba" | "reversing",
+            /// A B, A B.
+            Rotating = "rotating",
+        }
+    }
+
+    #[test]
+    fn the_example_is_as_described() {
+        assert_eq!("reversing".parse(), Ok(Order::Abba));
+        assert_eq!(Order::ALL.map(Order::as_str), ["abba", "rotating"]);
+    }
 
     #[test]
     fn what_is_printed_can_be_parsed() {

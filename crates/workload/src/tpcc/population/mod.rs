@@ -2,20 +2,7 @@
 //!
 //! One generator per table and warehouse, with random streams of its own: any warehouse of any table
 //! is generated alone, in any order, and is the same each time. A generator hands out one row at a
-//! time, borrowed from its own buffers; it never allocates per row:
-//!
-//! ```
-//! # use underlay_core::RootSeed;
-//! # use underlay_workload::tpcc::{Entropy, Parameters, population::StockRows};
-//! let parameters = Parameters::new(1, RootSeed(42), Entropy::FULL)?;
-//! let mut stock = StockRows::new(&parameters, 1);
-//! let mut bytes = 0;
-//! while let Some(row) = stock.next_row() {
-//!     bytes += row.data.as_bytes().len();
-//! }
-//! assert!(bytes >= 26 * 100_000);
-//! # Ok::<(), underlay_workload::tpcc::ParametersError>(())
-//! ```
+//! time, borrowed from its own buffers; it never allocates per row.
 //!
 //! Rows come in the order of the primary key. All dates are [`LOADED_AT`]. Money is whole cents, rates
 //! are ten-thousandths. What "10 % of the rows" have, exactly 10 % of the rows have, at random places.
