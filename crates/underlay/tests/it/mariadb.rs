@@ -51,6 +51,7 @@ name = "b"
 
 [workload.tpcc]
 warehouses = 1
+pacing.closed.key-think = 0.001
 
 [procedure]
 users = [1, 4]
@@ -125,7 +126,7 @@ fn statements_that_commit_by_themselves_are_counted_and_a_shared_disk_is_not_jud
     let workload = "[workload.sysbench]\ntables = 1\ntable-size = 1000\nscript = \"update_index\"";
     let study = STUDY
         .replace("use = \"null\"\nname = \"a\"", &here)
-        .replace("[workload.tpcc]\nwarehouses = 1", workload);
+        .replace("[workload.tpcc]\nwarehouses = 1\npacing.closed.key-think = 0.001", workload);
     assert!(study.contains(&here) && study.contains(workload));
     bench.write("here.toml", &study);
     let arguments = ["run", "here.toml", "--out", "here.sqlite", "--no-progress", "--json"];

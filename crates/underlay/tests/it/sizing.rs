@@ -11,11 +11,11 @@ title = "NVMe and SATA"
 question = "How much faster is NVMe?"
 
 [engine]
-cpus = 2
-memory-limit = "128MiB"
+cpus = 1
+memory-limit = "96MiB"
 
 [engine.settings]
-shared_buffers = "32MB"
+shared_buffers = "24MB"
 
 [volumes]
 data = { capacity = "2GiB" }

@@ -1,6 +1,6 @@
 //! Studies with axes on a real PostgreSQL: what varies is given to the server, shares a loaded database, and is the answer.
 
-use crate::common::{Bench, SMALL_STUDY, cannot_run_servers};
+use crate::common::{Bench, SMALL_STUDY, SMALL_WORKLOAD, cannot_run_servers};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -33,7 +33,7 @@ fn memory_is_varied_over_one_loaded_database_and_users_descend() {
     let bench = Bench::with_shared_templates();
     let axis = "\n[[axis]]\nname = \"memory\"\nkey = \"engine.memory-limit\"\nvalues = [\"160MiB\", \"256MiB\"]\n";
     let study = one_design()
-        .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n")
+        .replace(SMALL_WORKLOAD, "[workload.sysbench]\ntable-size = 10_000\n")
         .replace("users = [1, 2]", "users = [2, 1]");
     let (analysis, progress) = run(&bench, &format!("{study}{axis}"));
     let loads = progress.lines().filter(|line| line.contains("loaded")).count();

@@ -1,7 +1,7 @@
 //! A search for the highest rate that meets a latency target, and a change of the mix, as parts of a study with a real
 //! PostgreSQL: what is answered, recorded and drawn.
 
-use crate::common::{Bench, SMALL_STUDY, cannot_run_servers};
+use crate::common::{Bench, SMALL_STUDY, SMALL_WORKLOAD, cannot_run_servers};
 use serde_json::Value;
 
 /// Runs of the study until one delivers its load. On a host that stays busy none does, and the study says so; what does not depend
@@ -32,7 +32,7 @@ lasts = "2s"
     let study = SMALL_STUDY
         .replace("[[design]]\nuse = \"null\"\nname = \"a\"\n", "")
         .replace("use = \"kingston-nvme\"", "use = \"hdd\"")
-        .replace("[workload.tpcc]\nwarehouses = 1\n", workload)
+        .replace(SMALL_WORKLOAD, workload)
         .replace("users = [1, 2]", "users = [1]")
         .replace("warm-up = \"1s\"\nramp-up = \"1s\"", "warm-up = \"0s\"\nramp-up = \"0s\"");
     format!("{study}{search}")

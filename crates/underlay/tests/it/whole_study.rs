@@ -1,7 +1,9 @@
 //! A whole study with a real PostgreSQL on two emulated designs: the answer, the record, the report, and
 //! a host as it was before. Then the same with the program killed at random moments.
 
-use crate::common::{Bench, Ended, SMALL_STUDY, cannot_run_servers, control_groups_of};
+use crate::common::{
+    Bench, Ended, SMALL_STUDY, SMALL_WORKLOAD, cannot_run_servers, control_groups_of,
+};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -186,8 +188,7 @@ fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
         return;
     }
     let bench = Bench::with_shared_templates();
-    let study = SMALL_STUDY
-        .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n");
+    let study = SMALL_STUDY.replace(SMALL_WORKLOAD, "[workload.sysbench]\ntable-size = 10_000\n");
     assert_ne!(study, SMALL_STUDY);
     bench.write("small.toml", &format!("{study}{BESIDE}"));
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
@@ -224,7 +225,7 @@ fn the_web_shop_is_a_workload_of_studies() {
     }
     let bench = Bench::with_shared_templates();
     let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\nn-searches = 1\nds2-mode = true\n";
-    let study = SMALL_STUDY.replace("[workload.tpcc]\nwarehouses = 1\n", workload);
+    let study = SMALL_STUDY.replace(SMALL_WORKLOAD, workload);
     assert_ne!(study, SMALL_STUDY);
     bench.write("small.toml", &study);
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];

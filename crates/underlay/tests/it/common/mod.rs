@@ -130,7 +130,6 @@ pub fn control_groups_of(pid: u32) -> Vec<PathBuf> {
     found
 }
 
-/// A program that ended.
 /// Where tests that are not about loading keep the databases they loaded. Those of another build are removed: it may have
 /// loaded them otherwise.
 fn shared_templates() -> PathBuf {
@@ -151,6 +150,7 @@ fn shared_templates() -> PathBuf {
     own
 }
 
+/// A program that ended.
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
@@ -196,7 +196,12 @@ pub fn cannot_run_servers() -> Option<&'static str> {
     }
 }
 
-/// A study small enough for a test: one warehouse, two designs, two rungs, no null twins.
+/// The workload of [`SMALL_STUDY`], to be replaced by another one.
+pub const SMALL_WORKLOAD: &str =
+    "[workload.tpcc]\nwarehouses = 1\npacing.closed.key-think = 0.001\n";
+
+/// A study small enough for a test: one warehouse, two designs, two rungs, no null twins. Its users pause, so that a
+/// server does not take a whole processor for as long as it is measured.
 pub const SMALL_STUDY: &str = r#"
 name = "small"
 title = "A small study"
@@ -228,6 +233,7 @@ name = "b"
 
 [workload.tpcc]
 warehouses = 1
+pacing.closed.key-think = 0.001
 
 [procedure]
 users = [1, 2]
