@@ -203,7 +203,7 @@ impl Device {
             return;
         };
         while let Some(start) = buffer.next_program(now) {
-            units.drain_program(start);
+            buffer.delay(units.drain_program(start));
         }
     }
 

@@ -124,13 +124,20 @@ impl Units {
         self.each_block(start, offset, bytes, Units::write_block)
     }
 
-    /// Occupies the next unit in turn with a program operation of a draining buffer.
-    pub(crate) fn drain_program(&mut self, start: Nanos) {
+    /// Occupies the unit that is free first with a program operation of a draining buffer, from `start` on. Returns how much
+    /// longer than one such operation it waits for it: so much is due to reads, and not to how writes came.
+    pub(crate) fn drain_program(&mut self, start: Nanos) -> Nanos {
         let occupied = self.occupation(self.program);
-        let unit = &mut self.units[self.next_programmed];
-        unit.free = unit.free.max(start) + occupied;
+        // Of several that are free, the next in turn.
+        let (before, from) = self.units.split_at(self.next_programmed);
+        let in_turn = from.iter().chain(before).map(|unit| unit.free.max(start)).enumerate();
+        let (ahead, begin) = in_turn.min_by_key(|(_, free)| *free).expect("a device has units");
+        let index = (self.next_programmed + ahead) % self.units.len();
+        let unit = &mut self.units[index];
+        unit.free = begin + occupied;
         unit.register_block = NO_BLOCK;
-        self.next_programmed = (self.next_programmed + 1) % self.units.len();
+        self.next_programmed = (index + 1) % self.units.len();
+        (begin - start).saturating_sub(occupied)
     }
 
     #[inline]
@@ -247,6 +254,7 @@ mod tests {
             service_share: 0.6,
             units_min: 1,
             program: Nanos::from_micros(200),
+            write_bytes_per_second: 1_000_000_000,
         });
         flash.units = count;
         flash.read_service_cv = 0.0;

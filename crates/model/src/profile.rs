@@ -105,7 +105,8 @@ pub struct Flash {
     /// Time a write occupies a unit: per [`Flash::program_bytes`] while the buffer drains, per
     /// `unit_bytes` of a request when there is no buffer. Range 0 to 10 s.
     pub program: Nanos,
-    /// Bytes that one program operation of a draining buffer stores. Range 512 B to 16 MiB.
+    /// Bytes of a sequential stream that one program operation of a draining buffer stores. Of scattered writes it stores as
+    /// much less as they drain slower: the rest of it is data that cleaning moves. Range 512 B to 16 MiB.
     pub program_bytes: u32,
 }
 
@@ -180,33 +181,48 @@ pub struct FlashDatasheet {
     pub units_min: u32,
     /// Unit time of one program operation.
     pub program: Nanos,
+    /// Sequential write rate, bytes per second.
+    pub write_bytes_per_second: u64,
 }
 
 impl Flash {
     /// The midpoint derivation for devices of which only the datasheet is known.
     ///
     /// `cap = 1 / IOPS`, `S = share x L`, `base = L - S - cap`, `C = ceil(1.5 x IOPS x S)`, coefficient of
-    /// variation 0.15, slow reads 0.5 % x 60 us. Three fitted drives scatter widely around it (S/L
+    /// variation 0.15, slow reads 0.5 % x 60 us. `program bytes = program x write rate / C`: a buffer that drains
+    /// occupies all units, as the rates of writes are those of a drive that does nothing else. That is the linear model of mixed
+    /// loads of Klimovic, Litz and Kozyrakis, "ReFlex" (ASPLOS 2017). Three fitted drives scatter widely around it (S/L
     /// 0.44 to 0.87; C / (IOPS x S) 1.02 to 2.03), so such a profile is labelled [`Basis::Datasheet`].
     pub fn from_datasheet(sheet: &FlashDatasheet) -> Flash {
         let latency_ns = sheet.read_latency.0 as f64;
         let command_ns = 1e9 / sheet.read_iops;
         let service_ns = sheet.service_share * latency_ns;
         let units = (1.5 * sheet.read_iops * service_ns / 1e9).ceil() as u32;
+        let units = units.max(sheet.units_min);
         Flash {
             read_command: Nanos(command_ns.round() as u64),
             write_command: Nanos(command_ns.round() as u64),
             base: Nanos((latency_ns - service_ns - command_ns).max(0.0).round() as u64),
-            units: units.max(sheet.units_min),
+            units,
             unit_bytes: 16 << 10,
             read_service: Nanos(service_ns.round() as u64),
             read_service_cv: 0.15,
             slow_probability: 0.005,
             slow: Nanos::from_micros(60),
             program: sheet.program,
-            program_bytes: 64 << 10,
+            program_bytes: program_bytes(sheet.program, sheet.write_bytes_per_second, units),
         }
     }
+}
+
+/// Bytes that each program operation stores where all units together store so many per second. Operations that take no time
+/// are as large as the usual page of all planes.
+pub(crate) fn program_bytes(program: Nanos, bytes_per_second: u64, units: u32) -> u32 {
+    if program == Nanos::ZERO {
+        return 64 << 10;
+    }
+    let bytes = program.0 as f64 / 1e9 * bytes_per_second as f64 / f64::from(units.max(1));
+    bytes.round().clamp(512.0, f64::from(16 << 20)) as u32
 }
 
 impl DeviceProfile {
@@ -286,12 +302,15 @@ mod tests {
             read_latency: Nanos::from_micros(95),
             service_share: 0.6,
             units_min: 1,
-            program: Nanos::ZERO,
+            program: Nanos::from_micros(200),
+            write_bytes_per_second: 2_700_000_000,
         });
         assert_eq!(flash.read_command, Nanos(1961));
         assert_eq!(flash.read_service, Nanos::from_micros(57));
         assert_eq!(flash.base, Nanos(36_039));
         assert_eq!(flash.units, 44);
+        // 44 units that store 12,273 bytes in 200 us store 2.7 GB/s.
+        assert_eq!(flash.program_bytes, 12_273);
     }
 
     #[test]

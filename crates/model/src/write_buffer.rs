@@ -1,10 +1,10 @@
 //! The write buffer of a device: early acknowledgement, bounded by a drain.
 //!
 //! A fluid queue in first-in first-out order. Each write is admitted when it fits and from then on drains
-//! at a rate that depends on how sequential its stream is; its share of the medium (one
-//! program operation per so many drained bytes) is put on a list that the device works off as time
-//! passes, so that reads meet the programs of the drain. The drain itself is not slowed by reads.
-//! A read is never served from the buffer.
+//! at a rate that depends on how sequential its stream is. Its share of the medium is put on a list of
+//! program operations that the device works off as time passes, so that reads meet them: one for so
+//! many bytes of a sequential stream, and for as long a drain of scattered writes. A program that has to wait for reads delays the
+//! drain: everything in the buffer is in the time of the drain, which lags behind. A read is never served from the buffer.
 //!
 //! In a divided device (see [`crate::DeviceProfile::divisor`]) a write is on the medium as soon as ever, and occupies
 //! the drain that many times as long.
@@ -45,8 +45,12 @@ pub(crate) struct WriteBufferState {
     drained_at: Nanos,
     /// When the drain is free for the next write.
     drain_free: Nanos,
-    /// Drained bytes that no program operation covers yet.
+    /// What no program operation covers yet, in bytes of a sequential stream.
     unprogrammed_bytes: u64,
+    /// How far the drain, in whose time everything above is, lags behind: what its programs waited for.
+    lag: Nanos,
+    /// When the last write got its room, in the time of the device.
+    room_free: Nanos,
     /// Start times of program operations, ascending.
     programs: VecDeque<Nanos>,
     admitted_bytes_total: u64,
@@ -85,6 +89,8 @@ impl WriteBufferState {
             drained_at: Nanos::ZERO,
             drain_free: Nanos::ZERO,
             unprogrammed_bytes: 0,
+            lag: Nanos::ZERO,
+            room_free: Nanos::ZERO,
             programs: VecDeque::with_capacity(1024),
             admitted_bytes_total: 0,
             drain_times: DrainTimes::default(),
@@ -101,15 +107,14 @@ impl WriteBufferState {
         bytes: u64,
         factor: ServiceFactor,
     ) -> Admission {
-        let drain_time = factor.of(self.drain_time(offset, bytes));
-        let room = self.room_for(received.max(self.last_admission), bytes);
+        let alone = self.drain_time(offset, bytes);
+        let drain_time = factor.of(alone);
+        let received = self.drain_clock(received).max(self.last_admission);
+        let room = self.room_for(received, bytes);
         let drain_start = self.drain_free.max(room);
         let admitted = room + self.overflow_time(bytes, drain_time);
         let occupied = Nanos(drain_time.0 * self.divisor);
-        debug_assert!(
-            admitted >= received.max(self.last_admission),
-            "writes are admitted in order"
-        );
+        debug_assert!(admitted >= received, "writes are admitted in order");
         debug_assert!(drain_start + drain_time >= self.drained_at, "writes drain in order");
         self.last_admission = admitted;
         self.drained_at = drain_start + drain_time;
@@ -123,8 +128,14 @@ impl WriteBufferState {
         });
         self.outstanding_bytes += bytes;
         self.admitted_bytes_total += bytes;
-        self.schedule_programs(drain_start, occupied, bytes);
-        Admission { admitted, drained: self.drained_at }
+        self.schedule_programs(drain_start, occupied, alone);
+        self.room_free = admitted + self.lag;
+        Admission { admitted: self.room_free, drained: self.drained_at + self.lag }
+    }
+
+    /// The time of the drain at a moment.
+    fn drain_clock(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.lag)
     }
 
     /// From `now` on, a write at an offset drains in `new / old` of the time that it had left, with `(old, new)` of
@@ -135,6 +146,7 @@ impl WriteBufferState {
         now: Nanos,
         change: impl Fn(u64) -> (ServiceFactor, ServiceFactor),
     ) {
+        let now = self.drain_clock(now);
         self.release_until(now);
         let ended_at = self.drain_free;
         // When the drain was to be free for the next write, and when it is now.
@@ -166,27 +178,33 @@ impl WriteBufferState {
         }
     }
 
-    /// The next program operation that starts at or before `now`, taken off the list.
+    /// The next program operation that is due at `now`, taken off the list, and since when.
     pub(crate) fn next_program(&mut self, now: Nanos) -> Option<Nanos> {
-        self.programs.pop_front_if(|start| *start <= now)
+        let clock = self.drain_clock(now);
+        self.programs.pop_front_if(|start| *start <= clock).map(|start| start + self.lag)
+    }
+
+    /// A program operation had to wait for so long: what follows is as late.
+    pub(crate) fn delay(&mut self, waited: Nanos) {
+        self.lag += waited;
     }
 
     /// When the last write got, or gets, its room: writes are admitted in order.
     pub(crate) fn room_free(&self) -> Nanos {
-        self.last_admission
+        self.room_free
     }
 
     /// When everything admitted so far is on the medium.
     pub(crate) fn drained_at(&self) -> Nanos {
-        self.drained_at
+        self.drained_at + self.lag
     }
 
     /// Bytes admitted and not yet on the medium at `now`.
     pub(crate) fn fill(&mut self, now: Nanos) -> Bytes {
-        if self.last_admission > now {
+        if self.room_free > now {
             return self.buffer.capacity; // Writes are waiting for room.
         }
-        self.release_until(now);
+        self.release_until(self.drain_clock(now));
         Bytes(self.outstanding_bytes.min(self.buffer.capacity.0))
     }
 
@@ -256,9 +274,10 @@ impl WriteBufferState {
         }
     }
 
-    /// Spreads the program operations of one write evenly over its drain.
-    fn schedule_programs(&mut self, start: Nanos, duration: Nanos, bytes: u64) {
-        self.unprogrammed_bytes += bytes;
+    /// Spreads the program operations of one write, whose drain takes `alone` when nothing slows it, evenly over `duration`.
+    fn schedule_programs(&mut self, start: Nanos, duration: Nanos, alone: Nanos) {
+        let rate = u128::from(self.buffer.drain_sequential_bytes_per_second);
+        self.unprogrammed_bytes += (u128::from(alone.0) * rate / 1_000_000_000) as u64;
         if self.unprogrammed_bytes < self.program_bytes {
             return;
         }
@@ -387,8 +406,9 @@ mod tests {
         let end = buffer.drained_at();
         assert_eq!(buffer.fill(end), Bytes::ZERO);
         assert_eq!(buffer.drained_bytes(end), Bytes(1000 * 4096));
+        // Ten times as many as of a sequential stream, which drains ten times as fast.
         let programs = std::iter::from_fn(|| buffer.next_program(end)).count() as u64;
-        assert_eq!(programs, 1000 * 4096 / (64 << 10));
+        assert_eq!(programs, 10 * 1000 * 4096 / (64 << 10));
     }
 
     #[test]
@@ -402,6 +422,26 @@ mod tests {
         }
         let filled = buffer.last_admission;
         assert_eq!(filled, Nanos((999 - 256) * 8 * per_write + per_write));
+    }
+
+    #[test]
+    fn a_program_that_waits_delays_what_follows() {
+        let mut buffer = state(Bytes::ZERO);
+        let per_write = 40_960; // 4 KiB at 100 MB/s, and 40 KiB of a sequential stream.
+        for i in 0..4 {
+            buffer.admit(Nanos::ZERO, scattered(i), 4096, ONE);
+        }
+        // The second write makes the first program operation complete, the fourth the next one.
+        assert_eq!(buffer.next_program(Nanos(2 * per_write - 1)), None);
+        assert_eq!(buffer.next_program(Nanos(2 * per_write)), Some(Nanos(2 * per_write)));
+        buffer.delay(Nanos(1_000));
+        assert_eq!(buffer.next_program(Nanos(4 * per_write + 999)), None);
+        let fourth = Nanos(4 * per_write + 1_000);
+        assert_eq!(buffer.drained_at(), fourth);
+        assert_eq!(buffer.next_program(fourth), Some(fourth));
+        assert_eq!(buffer.fill(fourth), Bytes::ZERO);
+        let drained = buffer.admit(fourth, scattered(4), 4096, ONE).drained;
+        assert_eq!(drained, fourth + Nanos(per_write));
     }
 
     #[test]

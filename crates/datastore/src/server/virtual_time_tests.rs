@@ -34,7 +34,7 @@ const FILE: Bytes = Bytes::from_mib(32);
 const BUFFER: Bytes = Bytes::from_mib(16);
 /// So large that nothing is destaged.
 const LARGE_BUFFER: Bytes = Bytes::from_mib(512);
-const REQUESTS: u64 = 2_500;
+const REQUESTS: u64 = 10_000;
 /// Between two workloads; write buffers settle meanwhile.
 const PAUSE: Nanos = Nanos::from_millis(200);
 
@@ -269,12 +269,12 @@ fn without_a_way_the_emulator_is_the_simulation() {
     }
 }
 
-/// A phase of a request that begins earlier meets other requests in the devices, so tails differ as those of two
-/// seeds do; rates and means do not.
+/// A phase of a request that begins earlier meets other requests and programs in the devices, so tails differ as those of two
+/// seeds do, and medians a little, which may lie between reads that cross the network and others; rates and means do not.
 fn allowed_with_a_way(name: &str) -> f64 {
     match name.rsplit(' ').next() {
         Some("0.99") => 0.20,
-        Some("0.5") => 0.06,
+        Some("0.5") => 0.08,
         _ => 0.03,
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn fc_array_slc() -> DeviceProfile {
         basis: Basis::Assumed,
         fit_error_percent: None,
         capacity: Bytes(2_000_000_000_000),
-        medium: nand(100_000.0, 350, 8, 200),
+        medium: nand(100_000.0, 350, 8, 200, 1_200_000_000),
         link: pcie(1_600_000_000),
         write_buffer: Some(WriteBuffer {
             capacity: Bytes::from_gib(1),

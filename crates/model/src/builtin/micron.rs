@@ -17,7 +17,7 @@ pub(super) fn micron_5200_eco_1920() -> DeviceProfile {
         basis: Basis::Datasheet,
         fit_error_percent: None,
         capacity: Bytes(1_920_000_000_000),
-        medium: nand(95_000.0, 133, 8, 300),
+        medium: nand(95_000.0, 133, 8, 300, 520_000_000),
         link: sata(540_000_000, 520_000_000),
         write_buffer: buffer(8, 60, 520_000_000, 22_000),
         flush: Nanos::from_micros(20),

@@ -17,7 +17,7 @@ pub(super) fn extreme_pro_480() -> DeviceProfile {
         basis: Basis::Assumed,
         fit_error_percent: None,
         capacity: Bytes(480_000_000_000),
-        medium: nand(100_000.0, 105, 8, 400),
+        medium: nand(100_000.0, 105, 8, 400, 515_000_000),
         link: sata(550_000_000, 515_000_000),
         write_buffer: buffer(16, 45, 515_000_000, 12_000),
         flush: Nanos::from_micros(800),

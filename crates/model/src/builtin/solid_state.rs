@@ -25,6 +25,7 @@ pub(super) fn nand(
     read_latency_us: u64,
     units_min: u32,
     program_us: u64,
+    write_bytes_per_second: u64,
 ) -> Medium {
     Medium::Flash(Flash::from_datasheet(&FlashDatasheet {
         read_iops,
@@ -32,6 +33,7 @@ pub(super) fn nand(
         service_share: 0.6,
         units_min,
         program: Nanos::from_micros(program_us),
+        write_bytes_per_second,
     }))
 }
 
@@ -67,7 +69,7 @@ pub(super) fn flashtec_nvme2032() -> DeviceProfile {
         basis: Basis::Assumed,
         fit_error_percent: None,
         capacity: Bytes(1_600_000_000_000),
-        medium: nand(875_000.0, 95, 1, 300),
+        medium: nand(875_000.0, 95, 1, 300, 2_000_000_000),
         link: pcie(5_000_000_000),
         write_buffer: buffer(32, 20, 2_000_000_000, 130_000),
         flush: Nanos::from_micros(15),

@@ -28,6 +28,7 @@ pub(super) fn round(profile: &mut DeviceProfile) {
             ] {
                 time(value);
             }
+            flash.program_bytes = digits(u64::from(flash.program_bytes)) as u32;
             flash.read_service_cv = share(flash.read_service_cv);
             flash.slow_probability = share(flash.slow_probability);
         }

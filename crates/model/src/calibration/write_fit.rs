@@ -2,13 +2,13 @@
 //!
 //! Most figures say their parameter directly: the median of a single write is the buffer's latency plus the
 //! command stage, the steady rates are the drain, what was taken beyond the steady rate is what the buffer
-//! holds. Only the unit time of a program operation has to be searched, by its effect on reads.
+//! holds. Only the program operations have to be searched, by their effect on reads.
 
 use super::measurements::{MixedPoint, WriteMeasurements};
 use super::search::{Parameter, refine};
 use crate::closed_loop::{ClosedLoop, Pattern, run};
 use crate::device::Device;
-use crate::profile::{DeviceProfile, Medium, WriteBuffer};
+use crate::profile::{DeviceProfile, Medium, WriteBuffer, program_bytes};
 use underlay_core::{Bytes, Nanos, RootSeed};
 
 const BUFFER_MIN: f64 = (256 << 10) as f64;
@@ -19,6 +19,9 @@ const BUFFER_ASSUMED: f64 = (8 << 20) as f64;
 const WAITING_FACTOR: f64 = 3.0;
 /// The program operation assumed when reads beside writes were not measured.
 const PROGRAM_ASSUMED: Nanos = Nanos::from_micros(300);
+/// What one program operation stores.
+const BYTES_MIN: f64 = 512.0;
+const BYTES_MAX: f64 = (16 << 20) as f64;
 const FINE_REQUESTS: u32 = 15_000;
 
 /// Sets what the measured writes say; assumes the usual where nothing was measured.
@@ -61,7 +64,7 @@ pub(super) fn fit(
     match &writes.mixed {
         Some(mixed) => flash_program(profile, mixed, seed),
         None => {
-            flash.program = PROGRAM_ASSUMED;
+            set_program(profile, PROGRAM_ASSUMED);
             assumptions.push(
                 "reads beside writes were not measured: 300 us per program operation is assumed"
                     .to_string(),
@@ -72,8 +75,6 @@ pub(super) fn fit(
 
 /// Typical values of a drive with power-loss protection, said to be assumed.
 fn assume(profile: &mut DeviceProfile, assumptions: &mut Vec<String>) {
-    let Medium::Flash(flash) = &mut profile.medium else { return };
-    flash.program = PROGRAM_ASSUMED;
     let link = profile.link.map_or(500_000_000, |link| link.write_bytes_per_second);
     profile.write_buffer = Some(WriteBuffer {
         capacity: Bytes(BUFFER_ASSUMED as u64),
@@ -83,6 +84,7 @@ fn assume(profile: &mut DeviceProfile, assumptions: &mut Vec<String>) {
         drain_random_bytes_per_second: link / 10,
         fresh_budget: Bytes::ZERO,
     });
+    set_program(profile, PROGRAM_ASSUMED);
     profile.flush = Nanos::from_micros(20);
     assumptions.push(
         "nothing was written: write latency 30 us, flush 20 us, and drain rates of 1/2 (sequential) and 1/10 \
@@ -91,22 +93,43 @@ fn assume(profile: &mut DeviceProfile, assumptions: &mut Vec<String>) {
     );
 }
 
-/// The unit time per program operation with which reads beside writes come nearest to the measured ones.
+/// The program operations with which reads beside writes come nearest to the measured ones: how long each takes, and how much
+/// it stores. The second says how much of the units' time a drain takes, of which the whole is the first guess.
 fn flash_program(profile: &mut DeviceProfile, mixed: &MixedPoint, seed: RootSeed) {
-    let with = |program_ns: f64| {
+    let with = |program_ns: f64, bytes: Option<f64>| {
         let mut candidate = profile.clone();
-        if let Medium::Flash(flash) = &mut candidate.medium {
-            flash.program = Nanos(if program_ns < 1000.0 { 0 } else { program_ns.round() as u64 });
+        let program = Nanos(if program_ns < 1000.0 { 0 } else { program_ns.round() as u64 });
+        set_program(&mut candidate, program);
+        if let (Medium::Flash(flash), Some(bytes)) = (&mut candidate.medium, bytes) {
+            flash.program_bytes = bytes.round().clamp(BYTES_MIN, BYTES_MAX) as u32;
         }
         candidate
     };
-    let error_of = |values: &[f64]| mixed_error(&with(values[0]), mixed, seed);
     let starts = [1e3, 1e5, 3e5, 1e6, 3e6];
-    let best = starts.into_iter().min_by(|a, b| error_of(&[*a]).total_cmp(&error_of(&[*b])));
+    let error_of = |start: &f64| mixed_error(&with(*start, None), mixed, seed);
+    let best = starts.into_iter().min_by(|a, b| error_of(a).total_cmp(&error_of(b)));
     let value = best.expect("there are starts");
-    let parameter = Parameter { value, min: 500.0, max: 50e6, factor: 1.8 };
-    let (values, _) = refine(vec![parameter], error_of);
-    *profile = with(values[0]);
+    let Medium::Flash(flash) = with(value, None).medium else { return };
+    let parameters = vec![
+        Parameter { value, min: 500.0, max: 50e6, factor: 1.8 },
+        Parameter {
+            value: f64::from(flash.program_bytes),
+            min: BYTES_MIN,
+            max: BYTES_MAX,
+            factor: 1.8,
+        },
+    ];
+    let (values, _) =
+        refine(parameters, |values| mixed_error(&with(values[0], Some(values[1])), mixed, seed));
+    *profile = with(values[0], Some(values[1]));
+}
+
+/// A program operation of this length, so that a drain takes all of the units' time.
+fn set_program(profile: &mut DeviceProfile, program: Nanos) {
+    let Some(buffer) = profile.write_buffer else { return };
+    let Medium::Flash(flash) = &mut profile.medium else { return };
+    let rate = buffer.drain_sequential_bytes_per_second;
+    (flash.program, flash.program_bytes) = (program, program_bytes(program, rate, flash.units));
 }
 
 fn mixed_error(profile: &DeviceProfile, mixed: &MixedPoint, seed: RootSeed) -> f64 {

@@ -340,6 +340,57 @@ fn draining_writes_slow_reads_down() {
     assert!(micros(&mixed, 0.99) > 1.5 * micros(&alone, 0.99));
 }
 
+/// Reads and scattered writes share one medium: of each second, the writes of a drive in its steady state take what they would
+/// take alone, and reads the rest (the linear model of ReFlex, ASPLOS 2017). No part of a second is used twice or lost.
+#[test]
+fn reads_and_scattered_writes_share_the_medium() {
+    for name in ["5200eco-1920", "dc500m-1920", "dc1500m-1920", "p4500-2000"] {
+        let profile = builtin_profile(name);
+        let Medium::Flash(flash) = &profile.medium else { panic!("flash") };
+        let read_service = flash.read_service + Nanos((0.005 * flash.slow.0 as f64) as u64);
+        let reads_alone = f64::from(flash.units) / read_service.as_secs_f64();
+        let buffer = profile.write_buffer.expect("a buffer");
+        let writes_alone = buffer.drain_random_bytes_per_second as f64 / 4096.0;
+        for (read_share, queue_depth) in [(0.5, 256), (0.75, 256), (0.9, 512)] {
+            // Enough to fill the buffer first.
+            let warm_up = (buffer.capacity.0 / 4096 * 20) as u32;
+            let spec = ClosedLoop { read_share, warm_up, ..random_reads(queue_depth) };
+            let found = measure(&profile, &spec).iops();
+            let most = 1.0 / (read_share / reads_alone + (1.0 - read_share) / writes_alone);
+            // Commands and the cable have limits of their own.
+            let most = most.min(1e9 / flash.read_command.0 as f64);
+            let part = found / most;
+            println!("{name} {read_share}: {found:.0} of {most:.0} per second, {part:.2}");
+            assert!((0.85..1.03).contains(&part), "{name} {read_share}: {found:.0} of {most:.0}");
+        }
+    }
+}
+
+/// What waits in a full buffer does not stand before reads: a read waits for the programs that were begun.
+#[test]
+fn reads_do_not_queue_behind_a_full_buffer() {
+    for divisor in [1, 16] {
+        let profile = DeviceProfile { divisor, ..builtin_profile("5200eco-1920") };
+        let Medium::Flash(flash) = &profile.medium else { panic!("flash") };
+        let mut device = Device::new(&profile, SEED, "device");
+        for i in 0..4096u64 {
+            let scattered = i.wrapping_mul(0x9E37_79B9) % 10_000_000;
+            device.submit(Nanos::ZERO, &Request::write(scattered * 16_384, 4096));
+        }
+        // The cable takes its time, too.
+        let writes_end = Nanos::from_millis(50 * u64::from(divisor));
+        let (mut now, mut slowest) = (writes_end, Nanos::ZERO);
+        while device.buffer_fill(now) > Bytes::ZERO {
+            let at = device.submit(now, &Request::read(now.0 % (1 << 39), 4096)).at;
+            slowest = slowest.max(at - now);
+            now = at + Nanos::from_micros(50);
+        }
+        assert!(now - writes_end > Nanos::from_millis(20), "it drained before anything was read");
+        // Programs of a part of a unit occupy it longer.
+        assert!(slowest.0 < 6 * flash.program.0, "{slowest} by {divisor}");
+    }
+}
+
 #[test]
 fn a_flush_waits_for_the_drain_only_without_protection() {
     let flush_after_writes = |protected: bool| {

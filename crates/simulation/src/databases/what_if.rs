@@ -130,23 +130,31 @@ mod tests {
     use super::{Change, NoMeaning};
     use crate::databases::tests::plan;
     use crate::databases::{Assumptions, Effort, Observation, SinglePlan};
-    use underlay_core::RootSeed;
+    use underlay_core::{Nanos, RootSeed};
     use underlay_model::cluster::Method;
-    use underlay_study::DatastoreKind;
+    use underlay_study::{DatastoreKind, DesignPlan, Plan};
 
     const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
 
     /// A design as it is, and with a change.
     fn both(design: &str, change: Change) -> (Observation, Result<Observation, NoMeaning>) {
         let plan = plan(design);
-        let single = SinglePlan::new(&plan).expect("one database");
-        let (mut own, effort, seed) = (plan.designs[0].clone(), Effort::PRECISE, RootSeed(7));
+        let mut own = plan.designs[0].clone();
         if let ("six-hosts", DatastoreKind::Cluster(cluster)) = (design, &mut own.kind) {
             // Its own policy tolerates two failures already.
             cluster.policy.method = Method::Mirror;
             cluster.policy.failures_to_tolerate = 1;
         }
-        let own = &own;
+        of(&plan, &own, change)
+    }
+
+    fn of(
+        plan: &Plan,
+        own: &DesignPlan,
+        change: Change,
+    ) -> (Observation, Result<Observation, NoMeaning>) {
+        let single = SinglePlan::new(plan).expect("one database");
+        let (effort, seed) = (Effort::PRECISE, RootSeed(7));
         let plain = single.simulate(own, 8, &ASSUMED, effort, seed).expect("simulated");
         let changed = single.what_if((own, change), 8, &ASSUMED, effort, seed);
         (plain, changed.expect("simulated"))
@@ -173,7 +181,13 @@ mod tests {
 
     #[test]
     fn a_faster_log_helps_a_design_that_waits_for_it() {
-        let (plain, faster) = both("kingston-sata-5200eco", Change::HalfLogLatency);
+        let mut plan = plan("kingston-nvme");
+        let DatastoreKind::Emulated { devices, .. } = &mut plan.designs[0].kind else {
+            panic!("devices")
+        };
+        let buffer = devices[0].1.write_buffer.as_mut().expect("a buffer");
+        buffer.latency = Nanos::from_millis(2);
+        let (plain, faster) = of(&plan, &plan.designs[0], Change::HalfLogLatency);
         let faster = faster.expect("single devices have a log of their own");
         assert!(faster.headline > 1.02 * plain.headline, "{} {}", faster.headline, plain.headline);
     }

@@ -85,7 +85,7 @@ section! {
         "slow" slow: Entry<Nanos> = One(time());
         /// Time that one program operation occupies a unit.
         "program" program: Entry<Nanos> = One(time());
-        /// Bytes that one program operation stores.
+        /// Bytes of a sequential stream that one program operation stores; of scattered writes, as much less as they drain slower.
         "program-bytes" program_bytes: Entry<Bytes> = One(size());
     }
 }
