@@ -128,11 +128,16 @@ impl Units {
     /// longer than one such operation it waits for it: so much is due to reads, and not to how writes came.
     pub(crate) fn drain_program(&mut self, start: Nanos) -> Nanos {
         let occupied = self.occupation(self.program);
-        // Of several that are free, the next in turn.
-        let (before, from) = self.units.split_at(self.next_programmed);
-        let in_turn = from.iter().chain(before).map(|unit| unit.free.max(start)).enumerate();
-        let (ahead, begin) = in_turn.min_by_key(|(_, free)| *free).expect("a device has units");
-        let index = (self.next_programmed + ahead) % self.units.len();
+        // Of several that are free, the next in turn: mostly that one is, and the others need no look.
+        let turn = self.next_programmed;
+        let (index, begin) = if self.units[turn].free <= start {
+            (turn, start)
+        } else {
+            let (before, from) = self.units.split_at(turn);
+            let in_turn = from.iter().chain(before).map(|unit| unit.free.max(start)).enumerate();
+            let (ahead, begin) = in_turn.min_by_key(|(_, free)| *free).expect("it has units");
+            ((turn + ahead) % self.units.len(), begin)
+        };
         let unit = &mut self.units[index];
         unit.free = begin + occupied;
         unit.register_block = NO_BLOCK;
