@@ -10,6 +10,7 @@
 mod rules;
 
 pub use rules::ProfileProblem;
+use std::ops::RangeInclusive;
 use underlay_core::words;
 use underlay_core::{Bytes, Nanos};
 
@@ -215,6 +216,9 @@ impl Flash {
     }
 }
 
+/// What one program operation may store, bytes.
+pub(crate) const PROGRAM_BYTES: RangeInclusive<u32> = 512..=16 << 20;
+
 /// Bytes that each program operation stores where all units together store so many per second. Operations that take no time
 /// are as large as the usual page of all planes.
 pub(crate) fn program_bytes(program: Nanos, bytes_per_second: u64, units: u32) -> u32 {
@@ -222,7 +226,7 @@ pub(crate) fn program_bytes(program: Nanos, bytes_per_second: u64, units: u32) -
         return 64 << 10;
     }
     let bytes = program.0 as f64 / 1e9 * bytes_per_second as f64 / f64::from(units.max(1));
-    bytes.round().clamp(512.0, f64::from(16 << 20)) as u32
+    (bytes.round() as u32).clamp(*PROGRAM_BYTES.start(), *PROGRAM_BYTES.end())
 }
 
 impl DeviceProfile {

@@ -3,8 +3,11 @@
 //! A fluid queue in first-in first-out order. Each write is admitted when it fits and from then on drains
 //! at a rate that depends on how sequential its stream is. Its share of the medium is put on a list of
 //! program operations that the device works off as time passes, so that reads meet them: one for so
-//! many bytes of a sequential stream, and for as long a drain of scattered writes. A program that has to wait for reads delays the
-//! drain: everything in the buffer is in the time of the drain, which lags behind. A read is never served from the buffer.
+//! many bytes of a sequential stream, and for as long a drain of scattered writes.
+//!
+//! A program that has to wait for reads delays the drain: everything in the buffer is in the time of the
+//! drain, which lags behind. What was said of writes that were admitted before is not revised. A read is
+//! never served from the buffer.
 //!
 //! In a divided device (see [`crate::DeviceProfile::divisor`]) a write is on the medium as soon as ever, and occupies
 //! the drain that many times as long.

@@ -62,7 +62,7 @@ mod tests {
     use super::{all, find};
     use crate::closed_loop::{ClosedLoop, Pattern, run};
     use crate::device::Device;
-    use crate::profile::Basis;
+    use crate::profile::{Basis, Medium, program_bytes};
     use underlay_core::{Bytes, RootSeed};
 
     #[test]
@@ -72,6 +72,27 @@ mod tests {
             assert!(!profile.source.contains("  "), "{}: {}", profile.name, profile.source);
             assert!(profile.source.len() > 40, "{} says where its numbers come from", profile.name);
         }
+    }
+
+    /// The rate of writes stands in the medium and in the buffer of a profile.
+    #[test]
+    fn a_drain_occupies_all_units_of_nand() {
+        let mut drives = 0;
+        for profile in all() {
+            let (Medium::Flash(flash), Some(buffer)) = (&profile.medium, &profile.write_buffer)
+            else {
+                continue;
+            };
+            // That of media which are written in place.
+            if flash.program_bytes == 4096 {
+                continue;
+            }
+            let rate = buffer.drain_sequential_bytes_per_second;
+            let whole = program_bytes(flash.program, rate, flash.units);
+            assert_eq!(flash.program_bytes, whole, "{}", profile.name);
+            drives += 1;
+        }
+        assert_eq!(drives, 11);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::measurements::{MixedPoint, WriteMeasurements};
 use super::search::{Parameter, refine};
 use crate::closed_loop::{ClosedLoop, Pattern, run};
 use crate::device::Device;
-use crate::profile::{DeviceProfile, Medium, WriteBuffer, program_bytes};
+use crate::profile::{DeviceProfile, Medium, PROGRAM_BYTES, WriteBuffer, program_bytes};
 use underlay_core::{Bytes, Nanos, RootSeed};
 
 const BUFFER_MIN: f64 = (256 << 10) as f64;
@@ -19,9 +19,6 @@ const BUFFER_ASSUMED: f64 = (8 << 20) as f64;
 const WAITING_FACTOR: f64 = 3.0;
 /// The program operation assumed when reads beside writes were not measured.
 const PROGRAM_ASSUMED: Nanos = Nanos::from_micros(300);
-/// What one program operation stores.
-const BYTES_MIN: f64 = 512.0;
-const BYTES_MAX: f64 = (16 << 20) as f64;
 const FINE_REQUESTS: u32 = 15_000;
 
 /// Sets what the measured writes say; assumes the usual where nothing was measured.
@@ -101,7 +98,8 @@ fn flash_program(profile: &mut DeviceProfile, mixed: &MixedPoint, seed: RootSeed
         let program = Nanos(if program_ns < 1000.0 { 0 } else { program_ns.round() as u64 });
         set_program(&mut candidate, program);
         if let (Medium::Flash(flash), Some(bytes)) = (&mut candidate.medium, bytes) {
-            flash.program_bytes = bytes.round().clamp(BYTES_MIN, BYTES_MAX) as u32;
+            flash.program_bytes =
+                (bytes.round() as u32).clamp(*PROGRAM_BYTES.start(), *PROGRAM_BYTES.end());
         }
         candidate
     };
@@ -114,8 +112,8 @@ fn flash_program(profile: &mut DeviceProfile, mixed: &MixedPoint, seed: RootSeed
         Parameter { value, min: 500.0, max: 50e6, factor: 1.8 },
         Parameter {
             value: f64::from(flash.program_bytes),
-            min: BYTES_MIN,
-            max: BYTES_MAX,
+            min: f64::from(*PROGRAM_BYTES.start()),
+            max: f64::from(*PROGRAM_BYTES.end()),
             factor: 1.8,
         },
     ];

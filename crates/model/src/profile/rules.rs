@@ -155,7 +155,7 @@ fn check_flash(flash: &Flash, checker: &mut Checker) {
         "medium.program-bytes",
         Bytes(u64::from(flash.program_bytes)),
         "one program stores 512 B to 16 MiB",
-        (512..=16 << 20).contains(&flash.program_bytes),
+        super::PROGRAM_BYTES.contains(&flash.program_bytes),
     );
 }
 
