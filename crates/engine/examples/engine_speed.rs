@@ -37,7 +37,6 @@ fn scenario(warehouses: u32, buffers: Bytes) -> Result<Scenario, Box<dyn Error>>
         load: Load::Closed { users: 64, pacing: 0.0 },
         client: ClientSpec::default(),
         cpu_per_io: Nanos::ZERO,
-        transactions_before: 0,
     };
     Ok(Scenario { hosts: vec![HostSpec::new("host", 16)], databases: vec![database] })
 }

@@ -9,14 +9,13 @@ use crate::session::Phase;
 use underlay_core::Nanos;
 
 impl Database {
-    /// Touches what transactions touch, without anything else of them.
-    pub(crate) fn warm_caches(&mut self, transactions: u64) {
+    /// Touches what transactions touch, without anything else of them but, where they are `kept`, the new versions of rows.
+    pub(crate) fn warm_caches(&mut self, transactions: u64, kept: bool) {
         if self.spec.workload.is_job() {
             return;
         }
-        self.touch_all(self.spec.transactions_before.min(transactions));
-        self.source.freeze(true);
-        self.touch_all(transactions.saturating_sub(self.spec.transactions_before));
+        self.source.freeze(!kept);
+        self.touch_all(transactions);
         self.source.freeze(false);
         self.pool.take_counters();
         self.engine.take();

@@ -39,6 +39,8 @@ pub(crate) struct Database {
     pub(crate) layout: Layout,
     pub(crate) source: Source,
     pub(crate) sessions: Vec<Session>,
+    /// Users that work, the first ones; the others rest.
+    pub(crate) active: u32,
     pub(crate) pool: Pool,
     /// Sessions that wait for a page which another one reads, by the page.
     awaited: Locks,
@@ -98,6 +100,7 @@ impl Database {
             last_idle: Nanos::ZERO,
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),
             sessions: (0..users).map(|_| Session::new()).collect(),
+            active: users,
             pool,
             engine,
             awaited: Locks::default(),
@@ -177,7 +180,7 @@ impl Database {
     /// A pause or a message's time has passed.
     pub(crate) fn on_timer<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         match self.sessions[session as usize].phase {
-            Phase::Pausing => self.send(core, session, core.now),
+            Phase::Pausing => self.paused(core, session),
             Phase::Sending => self.receive(core, session),
             Phase::Answering => self.answered(core, session),
             other => unreachable!("no timer wakes a session in phase {other:?}"),

@@ -23,8 +23,8 @@ pub struct Window {
     pub measure: Nanos,
 }
 
-/// Databases on storage, at some moment of virtual time. Users work from the beginning and never
-/// stop; windows follow each other without a gap.
+/// Databases on storage, at some moment of virtual time. All users work from the beginning, unless
+/// [`Simulation::set_users`] says otherwise; windows follow each other without a gap.
 pub struct Simulation<T> {
     core: Core<T>,
     databases: Vec<Database>,
@@ -91,10 +91,31 @@ impl<T: Target> Simulation<T> {
     /// # Panics
     /// If users work already.
     pub fn warm_caches(&mut self, transactions: u64) {
+        self.touch(transactions, false);
+    }
+
+    /// The same with transactions that were made: rows have their new versions.
+    ///
+    /// # Panics
+    /// If users work already.
+    pub fn skip(&mut self, transactions: u64) {
+        self.touch(transactions, true);
+    }
+
+    fn touch(&mut self, transactions: u64, kept: bool) {
         assert!(!self.has_started, "caches are warmed before users work");
         for database in &mut self.databases {
-            database.warm_caches(transactions);
+            database.warm_caches(transactions, kept);
         }
+    }
+
+    /// So many users of each database work from now on, at most those of the scenario; the others end their transaction and
+    /// rest. In an open loop they are the transactions in service at most. Jobs go on.
+    pub fn set_users(&mut self, users: u32) {
+        for database in &mut self.databases {
+            database.set_users(&mut self.core, users, self.has_started);
+        }
+        self.wake();
     }
 
     /// Lets time pass in which only the storage works, with what it does by itself. Only before the first window. Times of

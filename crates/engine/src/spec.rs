@@ -72,9 +72,6 @@ pub struct DatabaseSpec {
     /// Processor time of the host's software path per I/O request, on the database's host; zero
     /// where the storage has its own processors.
     pub cpu_per_io: Nanos,
-    /// Transactions that users have made on the database since it was loaded: on PostgreSQL, the
-    /// first change on a page costs more than later ones. Only those that fill caches count.
-    pub transactions_before: u64,
 }
 
 /// The part of a volume that a database uses.

@@ -17,11 +17,14 @@ impl Database {
     pub(crate) fn start<T: Target>(&mut self, core: &mut Core<T>) {
         self.start_writers(core);
         match self.spec.load {
-            Load::Closed { .. } | Load::Job { .. } => {
+            Load::Closed { .. } => {
+                (0..self.active).for_each(|session| self.pause(core, session, None));
+            }
+            Load::Job { .. } => {
                 (0..self.sessions.len() as u32).for_each(|session| self.pause(core, session, None));
             }
             Load::Open { rate_per_second, .. } => {
-                self.idle = (0..self.sessions.len() as u32).collect();
+                self.idle = (0..self.active).collect();
                 if let Some(schedule) = &mut self.schedule {
                     schedule.set_rate(core.now, rate_per_second, Nanos::ZERO);
                 }
@@ -30,6 +33,50 @@ impl Database {
         }
         if self.job.is_some() {
             core.timers.set(core.now, Timer::Job { database: self.number });
+        }
+    }
+
+    /// So many users are active from now on. Those above their number end their transaction and rest; a job has no users.
+    pub(crate) fn set_users<T: Target>(
+        &mut self,
+        core: &mut Core<T>,
+        users: u32,
+        is_at_work: bool,
+    ) {
+        let before = std::mem::replace(&mut self.active, users.min(self.spec.load.users()));
+        if !is_at_work {
+            return;
+        }
+        let resting = |database: &Database, session: u32| {
+            database.sessions[session as usize].phase == Phase::Idle
+        };
+        match self.spec.load {
+            Load::Job { .. } => {}
+            Load::Closed { .. } => {
+                for session in before..self.active {
+                    // Others have not ended what they began when they were active last.
+                    if resting(self, session) {
+                        self.pause(core, session, None);
+                    }
+                }
+            }
+            Load::Open { .. } => {
+                let active = self.active;
+                self.idle.retain(|session| *session < active);
+                for session in before..active {
+                    if resting(self, session) {
+                        self.take_up(core, session);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A session of an open loop has nothing to do: it begins what waits, or waits itself.
+    fn take_up<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        match self.backlog.pop_front() {
+            Some(intended) => self.begin(core, session, intended),
+            None => self.idle.push_back(session),
         }
     }
 
@@ -60,6 +107,9 @@ impl Database {
         answered: Option<usize>,
     ) {
         let pacing = match self.spec.load {
+            Load::Closed { .. } if session >= self.active => {
+                return self.enter(core.now, session, Phase::Idle);
+            }
             Load::Closed { pacing, .. } => pacing,
             Load::Job { .. } => 0.0,
             Load::Open { .. } => return,
@@ -136,9 +186,17 @@ impl Database {
             return self.pause(core, session, Some(kind));
         }
         self.enter(core.now, session, Phase::Idle);
-        match self.backlog.pop_front() {
-            Some(intended) => self.begin(core, session, intended),
-            None => self.idle.push_back(session),
+        if session < self.active {
+            self.take_up(core, session);
+        }
+    }
+
+    /// A user has paused: it asks again, if it is still to work.
+    pub(crate) fn paused<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        if session < self.active {
+            self.send(core, session, core.now);
+        } else {
+            self.enter(core.now, session, Phase::Idle);
         }
     }
 }

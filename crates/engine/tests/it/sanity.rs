@@ -1,9 +1,9 @@
 //! What a reader would expect of the numbers, and that they repeat.
 
-use crate::scenario::{device, run, tpcc};
-use underlay_core::{Arrivals, Bytes, Nanos};
+use crate::scenario::{device, run, store, tpcc};
+use underlay_core::{Arrivals, Bytes, Nanos, RootSeed};
 use underlay_engine::result::Place;
-use underlay_engine::{EngineSpec, Load};
+use underlay_engine::{EngineRun, EngineSpec, Load, Scenario, Simulation, Window};
 
 #[test]
 fn equal_arguments_give_equal_results_and_other_seeds_others() {
@@ -133,4 +133,41 @@ fn databases_and_a_local_client_share_the_processors_of_a_host() {
     let local = run(&local, &device("null"), 4);
     // About 400 us per transaction of the server, and as much of the client.
     assert!((0.4..0.6).contains(&(local.headline(0) / alone)), "{} {alone}", local.headline(0));
+}
+
+/// Users of the only database that have a transaction in hand, on average.
+fn at_work(run: &EngineRun) -> f64 {
+    let places = run.databases[0].places.iter();
+    places.map(|place| place.mean_present(run.length())).sum()
+}
+
+#[test]
+fn as_many_users_work_as_are_set() {
+    let window = Window { warm_up: Nanos::from_secs(2), measure: Nanos::from_secs(3) };
+    let mut scenario = tpcc(4, 16, 8, Bytes::from_mib(64));
+    let simulation = |scenario: &Scenario| {
+        Simulation::new(scenario, store(&device("dc1500m-960"), 1), RootSeed(3)).expect("valid")
+    };
+    let mut closed = simulation(&scenario);
+    for users in [4, 16, 1, 8, 99] {
+        closed.set_users(users);
+        let run = closed.run(&window);
+        let expected = f64::from(users.min(16));
+        assert!((at_work(&run) - expected).abs() < 1e-6, "{} of {expected}", at_work(&run));
+    }
+    closed.set_users(0);
+    let run = closed.run(&window);
+    assert!(at_work(&run) == 0.0 && run.headline(0) == 0.0);
+
+    scenario.databases[0].load =
+        Load::Open { users: 16, rate_per_second: 1e5, arrivals: Arrivals::Poisson };
+    let mut open = simulation(&scenario);
+    let mut backlog = 0;
+    for users in [2, 16, 3] {
+        open.set_users(users);
+        let run = open.run(&window);
+        assert!((at_work(&run) - f64::from(users)).abs() < 1e-6, "{}", at_work(&run));
+        assert!(run.databases[0].backlog > backlog, "more arrive than are served");
+        backlog = run.databases[0].backlog;
+    }
 }

@@ -41,7 +41,6 @@ pub fn tpcc(warehouses: u32, users: u32, cores: u32, buffers: Bytes) -> Scenario
         load: Load::Closed { users, pacing: 0.0 },
         client: ClientSpec::default(),
         cpu_per_io: Nanos::ZERO,
-        transactions_before: 0,
     };
     Scenario { hosts: vec![HostSpec::new("host", cores)], databases: vec![database] }
 }

@@ -156,7 +156,6 @@ impl Mapping<'_> {
             load,
             client: self.client(host),
             cpu_per_io: Nanos::ZERO,
-            transactions_before: 0,
         })
     }
 

@@ -2,7 +2,7 @@
 //! storage of `model`.
 //!
 //! [`problems`] says what cannot be simulated, all of it at once. [`scenario`] and [`DesignTarget`]
-//! map a design at a number of users; [`simulate_rung`] lets its users work, second by second.
+//! map a design at a number of users; a [`Ladder`] lets them work, rung by rung.
 //! [`Bed`] offers rates to a design and searches the highest within a latency target; [`Family`] has
 //! the designs among which the smallest is looked for.
 //! Deliberately not here: records, files, threads, and what transactions cost
@@ -16,6 +16,8 @@ mod demand_file;
 
 mod family;
 
+mod ladder;
+
 mod mapping;
 
 mod observation;
@@ -27,8 +29,6 @@ mod prediction;
 mod processor_fit;
 
 mod refusals;
-
-mod rung;
 
 mod sizing;
 
@@ -47,13 +47,13 @@ pub use bottleneck::Bottleneck;
 pub use carried::{AtRate, Bed, Carried, Target};
 pub use demand_file::{DemandFile, DemandFileError, Observed};
 pub use family::{Family, FamilyProblem, Member};
+pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
 pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
 pub use processor_fit::{FitPoint, ProcessorFit, scale};
 pub use refusals::problems;
-pub use rung::{Effort, Rung, RungError, Second, Stage, counted, simulate_rung};
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};
 pub use storage::{DesignTarget, StorageError};

@@ -10,8 +10,8 @@ use underlay_workload::judgement::{Judgement, LateShare, Span, Verdict};
 use underlay_workload::objective::Objective;
 
 use super::bottleneck::Bottleneck;
+use super::ladder::{LadderError, transactions_to_fill};
 use super::observation::{Observation, Observing};
-use super::rung::{RungError, transactions_to_fill};
 use super::storage::DesignTarget;
 
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -53,7 +53,7 @@ impl Offered {
         mut scenario: Scenario,
         offer: &Offer,
         seed: RootSeed,
-    ) -> Result<Offered, RungError> {
+    ) -> Result<Offered, LadderError> {
         let mut sessions = 0;
         for database in &mut scenario.databases {
             let (users, arrivals) = match database.load {
@@ -65,7 +65,7 @@ impl Offered {
             database.load = Load::Open { users, rate_per_second, arrivals };
             sessions += users;
         }
-        let mut simulation = Simulation::new(&scenario, target, seed).map_err(RungError)?;
+        let mut simulation = Simulation::new(&scenario, target, seed).map_err(LadderError)?;
         simulation.warm_caches(transactions_to_fill(&scenario).min(offer.cached_at_most));
         let mut offered = Offered {
             simulation,

@@ -10,10 +10,10 @@ use underlay_core::RootSeed;
 use underlay_engine::{DemandProfile, Scenario};
 use underlay_study::{DesignPlan, Plan};
 
+use super::ladder::{Effort, Ladder, Stage};
 use super::mapping::Assumptions;
 use super::observation::{Costs, Observation, Observing, Range};
 use super::offered::{Offer, Offered};
-use super::rung::{Effort, Stage, simulate_rung};
 use super::storage::DesignTarget;
 use super::what_if::{Change, NoMeaning, built};
 
@@ -56,64 +56,65 @@ impl<'a> SinglePlan<'a> {
         self.0
     }
 
-    /// Simulates a design at a number of users.
+    /// Simulates a run of a design: what each of its rungs shows, in their order.
     ///
     /// # Errors
     /// Designs and values that cannot be simulated.
     pub fn simulate(
         &self,
         design: &DesignPlan,
-        users: u32,
         assumed: &Assumptions,
         effort: Effort,
         seed: RootSeed,
-    ) -> Result<Observation, String> {
-        match built(self.0, (design, None), users, assumed, seed)? {
-            Ok(built) => self.observed(built, users, effort, seed),
+    ) -> Result<Vec<Observation>, String> {
+        match built(self.0, (design, None), self.users_at_once(), assumed, seed)? {
+            Ok(built) => self.observed(built, effort, seed),
             Err(NoMeaning(why)) => Err(why),
         }
     }
 
-    /// Simulates a design with something changed.
+    /// The same of a design with something changed.
     ///
     /// # Errors
     /// Designs and values that cannot be simulated.
     pub fn what_if(
         &self,
         (design, change): (&DesignPlan, Change),
-        users: u32,
         assumed: &Assumptions,
         effort: Effort,
         seed: RootSeed,
-    ) -> Result<Result<Observation, NoMeaning>, String> {
-        match built(self.0, (design, Some(change)), users, assumed, seed)? {
-            Ok(built) => self.observed(built, users, effort, seed).map(Ok),
+    ) -> Result<Result<Vec<Observation>, NoMeaning>, String> {
+        match built(self.0, (design, Some(change)), self.users_at_once(), assumed, seed)? {
+            Ok(built) => self.observed(built, effort, seed).map(Ok),
             Err(no_meaning) => Ok(Err(no_meaning)),
         }
+    }
+
+    fn users_at_once(&self) -> u32 {
+        self.0.procedure.users_at_once()
     }
 
     fn observed(
         &self,
         (target, scenario): (DesignTarget, Scenario),
-        users: u32,
         effort: Effort,
         seed: RootSeed,
-    ) -> Result<Observation, String> {
-        let mut observing = Observing::default();
-        simulate_rung(
-            (target, &scenario),
-            (&self.0.procedure, users),
-            effort,
-            seed,
-            &mut |stage, second| {
+    ) -> Result<Vec<Observation>, String> {
+        let procedure = &self.0.procedure;
+        let mut ladder = Ladder::new((target, &scenario), procedure, effort, seed)
+            .map_err(|error| error.to_string())?;
+        ladder.warm_up(&mut |_, _, _| true);
+        let rungs = procedure.users.iter().map(|users| {
+            let mut observing = Observing::default();
+            ladder.rung(*users, &mut |stage, _, second| {
                 if stage == Stage::Measure {
                     observing.add(&second.run, &scenario);
                 }
                 true
-            },
-        )
-        .map_err(|error| error.to_string())?;
-        Ok(observing.observation(users))
+            });
+            observing.observation(*users)
+        });
+        Ok(rungs.collect())
     }
 
     /// Offers a rate to a design, with so many transactions in service at most.

@@ -11,7 +11,7 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_engine::{Load, Scenario};
 use underlay_study::Plan;
 
-use super::rung::{Effort, RungError, simulate_rung};
+use super::ladder::{Effort, Ladder, LadderError};
 use super::storage::DesignTarget;
 use super::{Assumptions, scenario};
 
@@ -88,7 +88,7 @@ impl FitPoint {
         assumed: &Assumptions,
         seed: RootSeed,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<Option<ProcessorFit>, RungError> {
+    ) -> Result<Option<ProcessorFit>, LadderError> {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
         let mut made = match scenario(point, design, self.users, assumed) {
@@ -99,15 +99,21 @@ impl FitPoint {
         };
         let mut procedure = point.procedure.clone();
         procedure.measure = procedure.measure.min(TRIAL);
-        let mut trial = |factor: f64| -> Result<Option<f64>, RungError> {
+        // Nothing but its rung.
+        procedure.users = vec![self.users];
+        procedure.warm_up_to = None;
+        let mut trial = |factor: f64| -> Result<Option<f64>, LadderError> {
             scale(&mut made, factor);
             let storage = seed.child("storage", 0);
             let Ok(target) = DesignTarget::in_study(point, self.design, storage) else {
                 return Ok(None);
             };
             let effort = Effort::OF_STUDIES;
-            let load = (&procedure, self.users);
-            let rung = simulate_rung((target, &made), load, effort, seed, &mut |_, _| goes_on())?;
+            let mut ladder = Ladder::new((target, &made), &procedure, effort, seed)?;
+            if !ladder.warm_up(&mut |_, _, _| goes_on()) {
+                return Ok(None);
+            }
+            let rung = ladder.rung(self.users, &mut |_, _, _| goes_on());
             scale(&mut made, 1.0 / factor);
             Ok(Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on()))
         };

@@ -155,9 +155,10 @@ mod tests {
     ) -> (Observation, Result<Observation, NoMeaning>) {
         let single = SinglePlan::new(plan).expect("one database");
         let (effort, seed) = (Effort::PRECISE, RootSeed(7));
-        let plain = single.simulate(own, 8, &ASSUMED, effort, seed).expect("simulated");
-        let changed = single.what_if((own, change), 8, &ASSUMED, effort, seed);
-        (plain, changed.expect("simulated"))
+        let last = |rungs: Vec<Observation>| rungs.into_iter().last().expect("a rung");
+        let plain = single.simulate(own, &ASSUMED, effort, seed).expect("simulated");
+        let changed = single.what_if((own, change), &ASSUMED, effort, seed);
+        (last(plain), changed.expect("simulated").map(last))
     }
 
     #[test]

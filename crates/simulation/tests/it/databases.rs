@@ -4,8 +4,8 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{EngineSpec, Load};
 use underlay_model::target::Target;
 use underlay_simulation::databases::{
-    Assumptions, DesignTarget, Effort, SinglePlan, SinglePlanError, Stage, as_simulated, problems,
-    scenario, simulate_rung,
+    Assumptions, DesignTarget, Effort, Ladder, Second, SinglePlan, SinglePlanError, Stage,
+    as_simulated, problems, scenario,
 };
 use underlay_study::{
     FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
@@ -135,18 +135,19 @@ fn a_job_ends_its_rung_and_tells_what_it_did() {
     assert_eq!(made.databases[0].load, Load::Job { sessions: 0 });
     let run = || {
         let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
-        let rung = (target, &made);
-        let load = (procedure, sessions);
-        simulate_rung(rung, load, Effort::PRECISE, RootSeed(1), &mut |_, _| true)
+        let ladder = Ladder::new((target, &made), procedure, Effort::PRECISE, RootSeed(1));
+        let mut ladder = ladder.expect("a scenario");
+        ladder.warm_up(&mut |_, _, _| true);
+        let rung = ladder.rung(sessions, &mut |_, _, _| true);
+        (rung, ladder.jobs()[&0].clone())
     };
-    let rung = run().expect("a rung");
-    let job = &rung.jobs[&0];
+    let (rung, job) = run();
     // Each backup is restored.
     assert_eq!(job.operations.len(), 4, "{job:?}");
     let ended = job.ended.expect("done");
     assert!(rung.measured >= ended && rung.measured.0 < ended.0 + 1_000_000_000, "{rung:?}");
     assert!(!rung.ended_early && rung.precision.is_none());
-    assert_eq!(run().expect("again"), rung, "equal seeds, equal numbers");
+    assert_eq!(run(), (rung, job), "equal seeds, equal numbers");
 }
 
 #[test]
@@ -157,20 +158,17 @@ fn a_rung_ends_when_its_throughput_is_known_or_at_its_time() {
     let run = |effort: Effort| {
         let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
         let (mut warm, mut measured) = (0, 0);
-        let rung = simulate_rung(
-            (target, &made),
-            (&plan.procedure, 2),
-            effort,
-            RootSeed(1),
-            &mut |stage, _| {
-                match stage {
-                    Stage::WarmUp => warm += 1,
-                    Stage::Measure => measured += 1,
-                }
-                true
-            },
-        );
-        (rung.expect("a rung"), warm, measured)
+        let mut each = |stage, _, _: &Second| {
+            match stage {
+                Stage::WarmUp | Stage::RampUp => warm += 1,
+                Stage::Measure => measured += 1,
+            }
+            true
+        };
+        let ladder = Ladder::new((target, &made), &plan.procedure, effort, RootSeed(1));
+        let mut ladder = ladder.expect("a scenario");
+        ladder.warm_up(&mut each);
+        (ladder.rung(2, &mut each), warm, measured)
     };
     let loose = Effort { precision: Some(0.5), ..Effort::PRECISE };
     let (early, warm, measured) = run(loose);
@@ -191,18 +189,13 @@ fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() 
         let design = &plan.designs[0];
         let made = scenario(&plan, design, 2, &ASSUMED).expect("a scenario");
         let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
-        let (mut first, load) = (None, (&plan.procedure, 2));
-        let rung = simulate_rung(
-            (target, &made),
-            load,
-            Effort::OF_STUDIES,
-            RootSeed(1),
-            &mut |_, second| {
-                first.get_or_insert(second.run.databases[0].pool.misses);
-                false
-            },
-        );
-        rung.expect("a rung");
+        let effort = Effort::OF_STUDIES;
+        let ladder = Ladder::new((target, &made), &plan.procedure, effort, RootSeed(1));
+        let mut first = None;
+        ladder.expect("a scenario").warm_up(&mut |_, _, second| {
+            first.get_or_insert(second.run.databases[0].pool.misses);
+            false
+        });
         first.expect("a second")
     };
     let (short, long) = (misses("1s"), misses("1h"));

@@ -6,7 +6,7 @@ mod text;
 
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::{Named, design_named};
-use crate::cli::recorded_workload::{RecordedWorkload, demands_of};
+use crate::cli::recorded_workload::{RecordedWorkload, at_rungs, demands_of};
 use crate::cli::simulation_options::cores_of;
 use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
@@ -152,13 +152,10 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     let seed = seed_of(plan, 0);
     let mut all = Vec::new();
     for Named { name, design } in &designs {
-        let mut rows = Vec::new();
-        for row in &own_rows {
-            errln!("simulating: {name}, {} users", row.users);
-            let simulated = single.simulate(design, row.users, &assumed, effort, seed);
-            let simulated = simulated.map_err(Stop::bad_input)?;
-            rows.push(row_of(row, simulated));
-        }
+        errln!("simulating: {name}");
+        let simulated = single.simulate(design, &assumed, effort, seed);
+        let simulated = at_rungs(simulated.map_err(Stop::bad_input)?, &rungs);
+        let rows = own_rows.iter().zip(simulated).map(|(own, it)| row_of(own, it)).collect();
         all.push(Predicted { name: name.clone(), rows });
     }
     let mut what_ifs = Vec::new();
@@ -172,9 +169,10 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     for (name, design, base) in bases {
         errln!("simulating: what if, {name}");
         for change in Change::ALL {
-            let changed = single.what_if((design, change), most, &assumed, effort, seed);
+            let changed = single.what_if((design, change), &assumed, effort, seed);
             let changed = changed.map_err(Stop::bad_input)?;
-            let ratios = changed.map(|it| {
+            let ratios = changed.map(|rungs| {
+                let it = rungs.into_iter().find(|it| it.users == most).unwrap_or_default();
                 let p99 = it.p99.zip(base.p99).map(|(a, b)| a.0 as f64 / b.0.max(1) as f64);
                 (it.headline / base.headline.max(f64::MIN_POSITIVE), p99)
             });

@@ -84,7 +84,7 @@ impl RecordedWorkload {
         users
     }
 
-    /// The design in itself, simulated at each of `rungs`.
+    /// The design in itself, simulated; what is seen at each of `rungs`.
     ///
     /// # Errors
     /// What cannot be simulated.
@@ -97,14 +97,10 @@ impl RecordedWorkload {
         let single =
             SinglePlan::new(&self.plan).map_err(|error| Stop::bad_input(error.to_string()))?;
         let design = &self.plan.designs[self.design];
-        let mut simulated = Vec::new();
-        for users in rungs {
-            errln!("simulating: {}, {users} users", design.title);
-            let seed = seed_of(&self.plan, 0);
-            let one = single.simulate(design, *users, assumed, effort, seed);
-            simulated.push(one.map_err(Stop::bad_input)?);
-        }
-        Ok(simulated)
+        errln!("simulating: {}", design.title);
+        let seed = seed_of(&self.plan, 0);
+        let simulated = single.simulate(design, assumed, effort, seed);
+        Ok(at_rungs(simulated.map_err(Stop::bad_input)?, rungs))
     }
 
     /// The demands of its windows at these numbers of users, and the file of them.
@@ -198,4 +194,9 @@ pub fn demands_of(path: &Path, plan: &Plan) -> Result<DemandProfile, Stop> {
         Stop::bad_input(format!("`{shown}`: {error}"))
             .with_hint("`underlay profile RECORD` writes one")
     })
+}
+/// What a simulated run shows at numbers of users, in their order.
+pub fn at_rungs(simulated: Vec<Observation>, rungs: &[u32]) -> Vec<Observation> {
+    let at = |users: &u32| simulated.iter().find(|it| it.users == *users).cloned();
+    rungs.iter().filter_map(at).collect()
 }

@@ -4,16 +4,15 @@
 //! The record is written in the order of the schedule all the same: each run hands its seconds over
 //! through a queue of its own. Nothing here writes or prints.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Scope, available_parallelism};
 use std::time::Duration;
 use underlay_core::RootSeed;
-use underlay_engine::Scenario;
-use underlay_simulation::databases::{
-    DesignTarget, Rung, Second, Stage, scale, scenario, simulate_rung,
-};
+use underlay_engine::{JobResult, Scenario};
+use underlay_simulation::databases::{DesignTarget, Ladder, Rung, Second, Stage, scale, scenario};
 use underlay_study::Plan;
 
 use super::bed::Bed;
@@ -29,12 +28,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What a run comes to, in its order.
 pub enum Step {
-    /// A rung begins.
+    /// It begins.
     Begun(Box<Scenario>),
-    /// A second of it.
-    Second(Stage, Box<Second>),
-    /// It is over.
-    Ended(Box<Rung>),
+    /// A second of it, with so many active users.
+    Second(Stage, u32, Box<Second>),
+    /// The rung in hand is over.
+    RungEnded(Rung),
+    /// The run is over: what its jobs came to, by the numbers of their databases.
+    Ended(BTreeMap<usize, JobResult>),
     /// The run cannot go on.
     Refused(String),
 }
@@ -129,33 +130,27 @@ fn simulate(
 ) -> Result<(), Left> {
     let design = &plan.designs[position];
     let hand_over = |step| send.send(step).map_err(|_| Left::Alone);
-    // A run's rungs follow each other on the same database.
-    let mut before = 0_u64;
-    for users in &plan.procedure.users {
-        let mut scenario = scenario(plan, design, *users, &how.assumed)
-            .map_err(|problems| Left::Refused(problems.join("; ")))?;
-        for database in &mut scenario.databases {
-            database.transactions_before = before;
-        }
-        scale(&mut scenario, bed.factor());
-        hand_over(Step::Begun(Box::new(scenario.clone())))?;
-        let storage = seed.child("storage", 0);
-        let target = DesignTarget::in_study(plan, position, storage)
-            .map_err(|error| Left::Refused(chain(&error)))?;
-        let mut is_alone = false;
-        let mut each = |stage, second: &Second| {
-            is_alone = hand_over(Step::Second(stage, Box::new(second.clone()))).is_err();
-            !is_alone
-        };
-        let rung = (target, &scenario);
-        let load = (&plan.procedure, *users);
-        let rung = simulate_rung(rung, load, how.effort, seed, &mut each)
-            .map_err(|error| Left::Refused(chain(&error)))?;
-        if is_alone {
-            return Err(Left::Alone);
-        }
-        before = before.saturating_add(rung.transactions);
-        hand_over(Step::Ended(Box::new(rung)))?;
+    let users = plan.procedure.users_at_once();
+    let mut scenario = scenario(plan, design, users, &how.assumed)
+        .map_err(|problems| Left::Refused(problems.join("; ")))?;
+    scale(&mut scenario, bed.factor());
+    hand_over(Step::Begun(Box::new(scenario.clone())))?;
+    let target = DesignTarget::in_study(plan, position, seed.child("storage", 0))
+        .map_err(|error| Left::Refused(chain(&error)))?;
+    let mut ladder = Ladder::new((target, &scenario), &plan.procedure, how.effort, seed)
+        .map_err(|error| Left::Refused(chain(&error)))?;
+    let mut is_alone = false;
+    let mut each = |stage, users, second: &Second| {
+        is_alone = hand_over(Step::Second(stage, users, Box::new(second.clone()))).is_err();
+        !is_alone
+    };
+    if !ladder.warm_up(&mut each) {
+        return Err(Left::Alone);
     }
-    Ok(())
+    for users in &plan.procedure.users {
+        // Without a taker it ends at its first second.
+        let rung = ladder.rung(*users, &mut each);
+        hand_over(Step::RungEnded(rung))?;
+    }
+    hand_over(Step::Ended(ladder.jobs().clone()))
 }

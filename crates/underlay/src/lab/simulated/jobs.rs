@@ -1,15 +1,15 @@
-//! What the jobs of a simulated rung came to, in the words of real runs: outcomes, events and
+//! What the jobs of a simulated run came to, in the words of real runs: outcomes, events and
 //! findings.
 //!
 //! Not here: how they go, which the engine model knows.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Instant;
 use underlay_core::{Bytes, Dilation, Nanos};
 use underlay_engine::{DatabaseSpec, JobResult, Scenario, WorkloadSpec};
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{RunId, Severity};
-use underlay_simulation::databases::Rung;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::Observer;
@@ -17,7 +17,7 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
 use crate::lab::workload::backups::{Operation, outcome};
 
-/// A rung whose jobs are kept.
+/// A run whose jobs are kept.
 pub struct Jobs<'a> {
     /// The record.
     pub recorder: &'a SharedRecorder,
@@ -25,9 +25,7 @@ pub struct Jobs<'a> {
     pub run: RunId,
     /// What was simulated.
     pub scenario: &'a Scenario,
-    /// When its time began, on the run's clock.
-    pub origin: Nanos,
-    /// When it ended.
+    /// When it ended, on its clock.
     pub end: Nanos,
 }
 
@@ -36,9 +34,13 @@ impl Jobs<'_> {
     ///
     /// # Errors
     /// A job of an only database that was not done in its time.
-    pub fn keep(&self, rung: &Rung, observer: &mut dyn Observer) -> Result<Option<f64>, Abort> {
+    pub fn keep(
+        &self,
+        jobs: &BTreeMap<usize, JobResult>,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<f64>, Abort> {
         let mut value = None;
-        for (number, job) in &rung.jobs {
+        for (number, job) in jobs {
             let database = &self.scenario.databases[*number];
             let log = RunLog {
                 recorder: self.recorder,
@@ -69,7 +71,6 @@ impl Jobs<'_> {
                     log.find(Severity::Information, finding::JOB_STOPPED, text, observer)?;
                 }
                 Some(ended) => {
-                    let ended = self.at(ended);
                     log.event(event::JOB_DONE, ended, "the job was done", Value::Null)?;
                     if ended < self.end {
                         let text = "the job was done before the users had been measured";
@@ -81,10 +82,6 @@ impl Jobs<'_> {
         Ok(value)
     }
 
-    fn at(&self, time: Nanos) -> Nanos {
-        Nanos(self.origin.0 + time.0)
-    }
-
     /// The document of a job; `None` where nothing of it was done.
     fn outcome(&self, database: &DatabaseSpec, job: &JobResult) -> Option<Value> {
         match &database.workload {
@@ -92,7 +89,7 @@ impl Jobs<'_> {
                 let operation = |it: &underlay_engine::JobOperation| Operation {
                     kind: it.kind,
                     cycle: it.cycle,
-                    begin: self.at(it.begin).into(),
+                    begin: it.begin.into(),
                     bytes: Bytes(it.bytes),
                     took: it.end.saturating_sub(it.begin).into(),
                 };

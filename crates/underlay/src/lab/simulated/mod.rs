@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use std::path::Path;
 use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_database::Engine;
+use underlay_engine::Scenario;
 use underlay_record::conventions::{document, finding};
 use underlay_record::{
     ExecutionStatus, Finding, NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId, Severity,
 };
-use underlay_simulation::databases::{Assumptions, Effort, Rung, Stage, as_simulated, problems};
+use underlay_simulation::databases::{Assumptions, Effort, Stage, as_simulated, problems};
 use underlay_study::{DesignPlan, EngineKind, Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
@@ -202,109 +203,103 @@ impl Active<'_> {
         rungs: &mut Vec<(u32, f64)>,
         observer: &mut dyn Observer,
     ) -> (Result<(), Abort>, Nanos) {
-        let mut recording = Recording::new(self.recorder, run, self.plan, design);
-        let mut said = Vec::new();
-        let result = recording.begin().and_then(|()| {
-            for users in &self.plan.procedure.users {
-                let (rung, value) = self.rung(*users, &mut recording, observer)?;
-                // The headline of a job is its result, not what its seconds add up to.
-                rungs.push((*users, value.unwrap_or(rung.headline)));
-                said.push(json!({
-                    "users": users,
-                    "measured_ns": rung.measured.0,
-                    "planned_ns": self.plan.procedure.measure.0,
-                    "ended_early": rung.ended_early,
-                    "precision": rung.precision,
-                }));
-            }
-            let said = json!({ "rungs": said });
-            let mut recorder = self.recorder.lock();
-            recorder
-                .write_document(Some(run), document::SIMULATION, &said)
-                .during("write the record")
-        });
-        (result, recording.now())
-    }
-
-    fn rung(
-        &self,
-        users: u32,
-        recording: &mut Recording<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(Rung, Option<f64>), Abort> {
-        let Step::Begun(scenario) = self.steps.next()? else {
-            unreachable!("a rung begins before its first second")
+        let scenario = match self.steps.next() {
+            Ok(Step::Begun(scenario)) => scenario,
+            Ok(_) => unreachable!("a run begins before its first second"),
+            Err(abort) => return (Err(abort), Nanos::ZERO),
         };
-        recording.begin_rung(&scenario);
-        let origin = recording.now();
-        let mut phases =
-            RungPhases { recorder: self.recorder, run: recording.run(), users, open: None };
-        let ended = self.seconds(&mut phases, recording, observer);
-        let status = match &ended {
+        let mut recording = Recording::new(self.recorder, run, (self.plan, design), &scenario);
+        let mut phases = RunPhases { recorder: self.recorder, run, open: None };
+        let result = recording
+            .begin()
+            .and_then(|()| self.seconds((&mut phases, &mut recording), &scenario, rungs, observer));
+        let status = match &result {
             Ok(_) => PhaseStatus::Finished,
             Err(Abort::Interrupted) => PhaseStatus::Interrupted,
             Err(Abort::Failed(_)) => PhaseStatus::Failed,
         };
-        phases.end(recording.now(), status)?;
-        let rung = ended?;
-        let (recorder, run, end) = (self.recorder, recording.run(), recording.now());
-        let jobs = Jobs { recorder, run, scenario: &scenario, origin, end };
-        let value = jobs.keep(&rung, observer)?;
-        Ok((rung, value))
+        let ended = phases.end(recording.now(), status);
+        (result.and(ended), recording.now())
     }
 
-    /// The seconds of a rung, and what it came to.
+    /// The seconds of a run, and what its rungs and jobs came to.
     fn seconds(
         &self,
-        phases: &mut RungPhases<'_>,
-        recording: &mut Recording<'_>,
+        (phases, recording): (&mut RunPhases<'_>, &mut Recording<'_>),
+        scenario: &Scenario,
+        rungs: &mut Vec<(u32, f64)>,
         observer: &mut dyn Observer,
-    ) -> Result<Rung, Abort> {
+    ) -> Result<(), Abort> {
+        let procedure = &self.plan.procedure;
+        let mut said = Vec::new();
         loop {
             match self.steps.next()? {
-                Step::Second(stage, second) => {
-                    let measure = self.plan.procedure.measure;
-                    phases.enter(stage, recording.now(), measure, observer)?;
-                    recording.second(&second, phases.users, observer)?;
+                Step::Second(stage, users, second) => {
+                    let at = recording.now();
+                    phases.enter((stage, users), at, procedure.measure, observer)?;
+                    recording.second(&second, users, observer)?;
                 }
-                Step::Ended(rung) => return Ok(*rung),
-                Step::Begun(_) | Step::Refused(_) => unreachable!("a rung ends before the next"),
+                Step::RungEnded(rung) => {
+                    let users = procedure.users[rungs.len()];
+                    rungs.push((users, rung.headline));
+                    said.push(json!({
+                        "users": users,
+                        "measured_ns": rung.measured.0,
+                        "planned_ns": procedure.measure.0,
+                        "ended_early": rung.ended_early,
+                        "precision": rung.precision,
+                    }));
+                }
+                Step::Ended(jobs) => {
+                    let (recorder, run) = (self.recorder, recording.run());
+                    let keeping = Jobs { recorder, run, scenario, end: recording.now() };
+                    let value = keeping.keep(&jobs, observer)?;
+                    // The headline of a job is its result, not what its seconds add up to.
+                    if let (Some(value), Some(last)) = (value, rungs.last_mut()) {
+                        last.1 = value;
+                    }
+                    let said = json!({ "rungs": said });
+                    return recorder
+                        .lock()
+                        .write_document(Some(run), document::SIMULATION, &said)
+                        .during("write the record");
+                }
+                Step::Begun(_) | Step::Refused(_) => unreachable!("a run begins once"),
             }
         }
     }
 }
 
-/// The phases of a rung.
-struct RungPhases<'a> {
+/// The phases of a run.
+struct RunPhases<'a> {
     recorder: &'a SharedRecorder,
     run: RunId,
-    users: u32,
-    open: Option<(Stage, PhaseId)>,
+    open: Option<((Stage, u32), PhaseId)>,
 }
 
-impl RungPhases<'_> {
+impl RunPhases<'_> {
     fn enter(
         &mut self,
-        stage: Stage,
+        (stage, users): (Stage, u32),
         at: Nanos,
         expected: Nanos,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        if self.open.is_some_and(|(open, _)| open == stage) {
+        if self.open.is_some_and(|(open, _)| open == (stage, users)) {
             return Ok(());
         }
         self.end(at, PhaseStatus::Finished)?;
         let kind = match stage {
-            Stage::WarmUp => PhaseKind::RampUp,
+            Stage::WarmUp => PhaseKind::WarmUp,
+            Stage::RampUp => PhaseKind::RampUp,
             Stage::Measure => PhaseKind::Measure,
         };
-        let users = Some(self.users);
         let expected = (stage == Stage::Measure).then_some(expected);
-        observer.notice(&Event::PhaseBegan { kind, users, expected });
-        let label = format!("{kind}, {} users", self.users);
-        let new = NewPhase { run: Some(self.run), kind, label, users, at };
+        observer.notice(&Event::PhaseBegan { kind, users: Some(users), expected });
+        let label = format!("{kind}, {users} users");
+        let new = NewPhase { run: Some(self.run), kind, label, users: Some(users), at };
         let phase = self.recorder.lock().begin_phase(&new).during("write the record")?;
-        self.open = Some((stage, phase));
+        self.open = Some(((stage, users), phase));
         Ok(())
     }
 

@@ -2,8 +2,7 @@
 //! and volumes.
 //!
 //! Names and units are those of the samplers of a real run, so that reports need not know the
-//! difference; what a model does not know is absent. The rungs of a run follow each other on its
-//! clock.
+//! difference; what a model does not know is absent.
 
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -65,10 +64,8 @@ pub struct Recording<'a> {
     run: RunId,
     plan: &'a Plan,
     design: &'a DesignPlan,
-    /// Where the rung in hand began.
-    origin: Nanos,
     now: Nanos,
-    scenario: Option<Scenario>,
+    scenario: &'a Scenario,
     host: Counters,
     process: Counters,
     engine: Counters,
@@ -82,17 +79,16 @@ impl<'a> Recording<'a> {
     pub fn new(
         recorder: &'a SharedRecorder,
         run: RunId,
-        plan: &'a Plan,
-        design: &'a DesignPlan,
+        (plan, design): (&'a Plan, &'a DesignPlan),
+        scenario: &'a Scenario,
     ) -> Recording<'a> {
         Recording {
             recorder,
             run,
             plan,
             design,
-            origin: Nanos::ZERO,
             now: Nanos::ZERO,
-            scenario: None,
+            scenario,
             host: Counters::default(),
             process: Counters::default(),
             engine: Counters::default(),
@@ -131,21 +127,14 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// A rung begins, whose time begins at 0.
-    pub fn begin_rung(&mut self, scenario: &Scenario) {
-        self.origin = self.now;
-        self.scenario = Some(scenario.clone());
-    }
-
-    /// A second of the rung.
+    /// A second of it, with so many active users.
     pub fn second(
         &mut self,
         Second { run: second, hosts }: &Second,
         users: u32,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        let at = |time: Nanos| Nanos(self.origin.0 + time.0);
-        let interval = Interval { begin: at(second.from), end: at(second.until) };
+        let interval = Interval { begin: second.from, end: second.until };
         if !self.has_sources {
             // Counters begin at 0, at the begin of the first second.
             self.count(second, 0.0);
@@ -158,8 +147,7 @@ impl<'a> Recording<'a> {
         self.count_hosts(hosts, 1.0);
         self.read(interval.end)?;
         self.transactions(second, interval)?;
-        let scenario = self.scenario.as_ref().expect("a rung has begun");
-        let counted = counted(scenario);
+        let counted = counted(self.scenario);
         let waits = waits(second, (users, counted.len()), interval);
         let mut recorder = self.recorder.lock();
         recorder.waits(self.run, &waits).during("write the record")?;
@@ -232,7 +220,7 @@ impl<'a> Recording<'a> {
     /// Adds a second to the counters, or with `times` 0 only their names.
     fn count(&mut self, second: &EngineRun, times: f64) {
         let length = second.length().0 as f64;
-        let scenario = self.scenario.as_ref().expect("a rung has begun");
+        let scenario = self.scenario;
         let (mut busy, mut client) = (0.0, 0.0);
         for host in &second.hosts {
             busy += host.used.busy_thread_ns;
@@ -313,8 +301,7 @@ impl<'a> Recording<'a> {
             };
             recorder.transactions(self.run, &tick).during("write the record")
         };
-        let scenario = self.scenario.as_ref().expect("a rung has begun");
-        let counted = counted(scenario);
+        let counted = counted(self.scenario);
         let mut total: BTreeMap<&str, TypeResult> = BTreeMap::new();
         for (number, database) in second.databases.iter().enumerate() {
             for kind in &database.types {
