@@ -101,7 +101,7 @@ impl Database {
     pub(crate) fn page_written<T: Target>(&mut self, core: &mut Core<T>) {
         let may_go_on = match &mut self.engine {
             Engine::Postgresql(engine) => {
-                engine.kernel.complete();
+                engine.kernel.complete(core.now);
                 !engine.kernel.is_over_limit()
             }
             Engine::Innodb(engine) => {

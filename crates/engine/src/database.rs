@@ -348,6 +348,9 @@ impl Database {
     /// The page that a session needs is in the pool, and so it is for those who wait for it.
     pub(crate) fn loaded<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         let state = &self.sessions[session as usize];
+        if let Engine::Postgresql(engine) = &mut self.engine {
+            engine.kernel.read_ended(core.now, core.now - state.since);
+        }
         let page = page_key(state.script.touches[state.next_touch as usize].page);
         self.pool.set_loading(state.frame, false);
         let mut reader = session;

@@ -57,6 +57,8 @@ mod database;
 
 mod books;
 
+mod write_throttle;
+
 mod writers;
 
 mod background;

@@ -63,7 +63,8 @@ impl Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) phase: Phase,
-    since: Nanos,
+    /// When it entered the phase.
+    pub(crate) since: Nanos,
     pub(crate) script: Script,
     pub(crate) step: usize,
     pub(crate) next_lock: u32,

@@ -4,24 +4,14 @@
 //! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the
 //! background writer are written back at once (`checkpoint_flush_after`, `bgwriter_flush_after`).
 //! Those that sessions evict stay until they are old, too many, or a checkpoint synchronises the
-//! files. Neighbouring pages become one request.
+//! files. Neighbouring pages become one request. How many requests are in flight is the device's
+//! throttle's to say.
 
 use crate::page::PageId;
+use crate::write_throttle::WriteThrottle;
 use std::collections::VecDeque;
 use underlay_core::Nanos;
 
-/// Requests in flight at most, as the kernel throttles write-back on every block device with its
-/// defaults (`block/blk-wbt.c`): when somebody waits for it, in files that are synchronised or
-/// because too much is dirty,
-const AWAITED_MAX: u32 = 16;
-/// when nobody does,
-const NORMAL_MAX: u32 = 8;
-/// and when nobody does and the device has read just before. That a device whose reads take longer
-/// than 2 ms gets even less is left out.
-const BESIDE_READS_MAX: u32 = 4;
-/// How long a sleep of a writer and a read count as just before.
-const AWAITED_FOR: Nanos = Nanos::from_secs(1);
-const READ_FOR: Nanos = Nanos::from_millis(100);
 /// `vm.dirty_expire_centisecs`.
 const DIRTY_EXPIRE: Nanos = Nanos::from_secs(30);
 /// Pages of one request: `checkpoint_flush_after` is 256 KiB.
@@ -63,9 +53,7 @@ pub(crate) struct WriteBack {
     left: u64,
     /// What `left` is when files are synchronised.
     goal: u64,
-    /// Until when somebody counts as waiting, and the device as reading.
-    awaited_until: Nanos,
-    read_until: Nanos,
+    throttle: WriteThrottle,
     pub(crate) counters: WriterCounters,
 }
 
@@ -82,8 +70,7 @@ impl WriteBack {
             entered: 0,
             left: 0,
             goal: 0,
-            awaited_until: Nanos::ZERO,
-            read_until: Nanos::ZERO,
+            throttle: WriteThrottle::default(),
             counters: WriterCounters::default(),
         }
     }
@@ -110,22 +97,17 @@ impl WriteBack {
 
     /// A session waits because too much is dirty.
     pub(crate) fn await_at(&mut self, now: Nanos) {
-        self.awaited_until = now + AWAITED_FOR;
+        self.throttle.await_at(now);
     }
 
-    /// The device reads.
+    /// The device is asked to read.
     pub(crate) fn read_at(&mut self, now: Nanos) {
-        self.read_until = now + READ_FOR;
+        self.throttle.read_at(now);
     }
 
-    fn in_flight_max(&self, now: Nanos) -> u32 {
-        if self.left < self.goal || now < self.awaited_until {
-            AWAITED_MAX
-        } else if now < self.read_until {
-            BESIDE_READS_MAX
-        } else {
-            NORMAL_MAX
-        }
+    /// The device has read, so long after it was asked to.
+    pub(crate) fn read_ended(&mut self, now: Nanos, latency: Nanos) {
+        self.throttle.read_ended(now, latency, self.in_flight);
     }
 
     /// Pages that were written since the beginning.
@@ -146,7 +128,8 @@ impl WriteBack {
     /// The next run of neighbouring pages to write: the first and how many; none when nothing is
     /// due.
     pub(crate) fn next_run(&mut self, now: Nanos) -> Option<(PageId, u32)> {
-        if self.in_flight >= self.in_flight_max(now) {
+        let is_synchronous = self.left < self.goal;
+        if self.in_flight >= self.throttle.limit(now, self.in_flight, is_synchronous) {
             return None;
         }
         let first = match self.urgent.pop_front() {
@@ -183,7 +166,8 @@ impl WriteBack {
     }
 
     /// A request is done.
-    pub(crate) fn complete(&mut self) {
+    pub(crate) fn complete(&mut self, now: Nanos) {
+        self.throttle.written(now, self.in_flight);
         self.in_flight -= 1;
     }
 
@@ -367,26 +351,5 @@ mod tests {
         assert!(kernel.next_run(now).is_some(), "more than a tenth of the page cache is dirty");
         assert_eq!(kernel.synchronise(), 206);
         assert_eq!(kernel.next_run(now), Some((PageId::new(2, 1), 32)));
-    }
-
-    #[test]
-    fn write_back_is_throttled_beside_reads_and_less_where_somebody_waits() {
-        let in_flight = |prepare: fn(&mut WriteBack)| {
-            let mut kernel = WriteBack::new(100);
-            (0..100).for_each(|block| kernel.push_urgent(PageId::new(1, 2 * block)));
-            prepare(&mut kernel);
-            std::iter::from_fn(|| kernel.next_run(Nanos::from_millis(50))).count()
-        };
-        assert_eq!(in_flight(|_| {}), 8);
-        assert_eq!(in_flight(|kernel| kernel.read_at(Nanos::ZERO)), 4);
-        let awaited = in_flight(|kernel| {
-            kernel.read_at(Nanos::ZERO);
-            kernel.await_at(Nanos::ZERO);
-        });
-        assert_eq!(awaited, 16);
-        let synchronised = in_flight(|kernel| {
-            kernel.synchronise();
-        });
-        assert_eq!(synchronised, 16);
     }
 }
