@@ -36,7 +36,6 @@ fn scenario(warehouses: u32, buffers: Bytes) -> Result<Scenario, Box<dyn Error>>
         log: VolumeUse { volume: 1, offset: Bytes::ZERO, length: LOG },
         load: Load::Closed { users: 64, pacing: 0.0 },
         client: ClientSpec::default(),
-        cpu_per_io: Nanos::ZERO,
     };
     Ok(Scenario { hosts: vec![HostSpec::new("host", 16)], databases: vec![database] })
 }

@@ -15,8 +15,6 @@ use underlay_model::target::{Target, TargetFinished};
 pub(crate) enum Task {
     /// A session.
     Session { database: u16, session: u32 },
-    /// The software path of an I/O request, which goes to the storage afterwards.
-    Submit { io: u32 },
     /// A process of a job, with that many bytes.
     Job { database: u16, process: u8, length: u32 },
     /// Work that nothing waits for.
@@ -107,12 +105,10 @@ pub(crate) const PURPOSES: usize = 6 + 2 * 3;
 #[derive(Clone, Copy, Debug)]
 struct Io {
     purpose: Purpose,
-    volume: usize,
-    request: Request,
     issued: Nanos,
 }
 
-/// Where I/O of a database goes through.
+/// What requests of a database use of a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoPath {
     pub(crate) host: usize,
@@ -147,7 +143,7 @@ impl<T: Target> Core<T> {
         }
     }
 
-    /// Asks the storage for something, after the host's software path.
+    /// Asks the storage for something, and the host's processors for what that costs.
     pub(crate) fn submit(
         &mut self,
         path: IoPath,
@@ -155,7 +151,7 @@ impl<T: Target> Core<T> {
         request: Request,
         purpose: Purpose,
     ) {
-        let io = Io { purpose, volume, request, issued: self.now };
+        let io = Io { purpose, issued: self.now };
         self.stations[usize::from(purpose.database())][purpose.index()].arrive(self.now);
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -167,17 +163,10 @@ impl<T: Target> Core<T> {
                 self.ios.len() as u32 - 1
             }
         };
-        if path.cpu_per_io == Nanos::ZERO {
-            self.pass_on(slot);
-        } else {
-            self.cpus[path.host].submit(self.now, path.cpu_per_io, Task::Submit { io: slot });
+        if path.cpu_per_io > Nanos::ZERO {
+            self.cpus[path.host].submit(self.now, path.cpu_per_io, Task::Background);
         }
-    }
-
-    /// A request has passed the software path.
-    pub(crate) fn pass_on(&mut self, slot: u32) {
-        let io = self.ios[slot as usize];
-        self.target.submit(self.now, io.volume, &io.request, slot);
+        self.target.submit(self.now, volume, &request, slot);
     }
 
     /// A request is done.

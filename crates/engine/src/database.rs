@@ -36,6 +36,8 @@ pub(crate) struct Database {
     pub(crate) spec: DatabaseSpec,
     pub(crate) engine: Engine,
     pub(crate) demands: DemandProfile,
+    /// What processor times of sessions are multiplied by now.
+    pub(crate) cpu_scale: f64,
     pub(crate) layout: Layout,
     pub(crate) source: Source,
     pub(crate) sessions: Vec<Session>,
@@ -98,6 +100,7 @@ impl Database {
             number,
             job,
             last_idle: Nanos::ZERO,
+            cpu_scale: 1.0,
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),
             sessions: (0..users).map(|_| Session::new()).collect(),
             active: users,
@@ -125,7 +128,7 @@ impl Database {
     }
 
     pub(crate) fn path(&self) -> IoPath {
-        IoPath { host: self.spec.host, cpu_per_io: self.spec.cpu_per_io }
+        IoPath { host: self.spec.host, cpu_per_io: self.demands.cpu_per_io }
     }
 
     pub(crate) fn enter(&mut self, now: Nanos, session: u32, phase: Phase) {
@@ -141,9 +144,9 @@ impl Database {
         phase: Phase,
     ) {
         self.enter(core.now, session, phase);
-        let host = match phase {
-            Phase::Preparing => self.spec.client.host.unwrap_or(self.spec.host),
-            _ => self.spec.host,
+        let (host, work) = match phase {
+            Phase::Preparing => (self.spec.client.host.unwrap_or(self.spec.host), work),
+            _ => (self.spec.host, Nanos((work.0 as f64 * self.cpu_scale).round() as u64)),
         };
         let task = Task::Session { database: self.number, session };
         core.cpus[host].submit(core.now, work, task);
@@ -291,7 +294,13 @@ impl Database {
                     engine.write_to_kernel(core.now, old, false);
                     work = self.demands.cpu_per_page_write;
                 }
-                matches!(engine.page_cache.touch(page, false), Touched::Hit(_)) || is_new
+                if is_new {
+                    // The file grows by a page of zeros.
+                    engine.kernel.counters.session_pages += 1;
+                    engine.write_to_kernel(core.now, page, false);
+                    work += self.demands.cpu_per_page_write;
+                }
+                matches!(engine.page_cache.touch(page, false), Touched::Hit(_))
             }
             Engine::Innodb(_) => is_new,
         };
@@ -348,7 +357,7 @@ impl Database {
     /// The page that a session needs is in the pool, and so it is for those who wait for it.
     pub(crate) fn loaded<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         let state = &self.sessions[session as usize];
-        if let Engine::Postgresql(engine) = &mut self.engine {
+        if let (Phase::Reading, Engine::Postgresql(engine)) = (state.phase, &mut self.engine) {
             engine.kernel.read_ended(core.now, core.now - state.since);
         }
         let page = page_key(state.script.touches[state.next_touch as usize].page);
@@ -407,7 +416,9 @@ impl Database {
         self.log.begin_flush(&mut requests);
         self.log_writes = requests.len() as u32;
         let purpose = Purpose::LogWrite { database: self.number };
+        let log = self.layout.relations().len() as u16;
         for (offset, length) in requests.drain(..) {
+            self.engine.log_enters_cache(log, offset, length);
             let request = Request::write(self.spec.log.offset.0 + offset, length);
             core.submit(self.path(), self.spec.log.volume, request, purpose);
         }

@@ -24,6 +24,9 @@ pub struct DemandProfile {
     pub cpu_per_log_flush: Nanos,
     /// Processor time of the load generator per transaction; used where the client has a host.
     pub client_cpu: Nanos,
+    /// Processor time of the database's host per I/O request beside that of the server: of the
+    /// kernel's threads, and of an emulator. It is used while the request is on its way.
+    pub cpu_per_io: Nanos,
     /// Every processor time of the server is multiplied by this; 1 by default. For a fit on one
     /// measured point.
     pub cpu_factor: f64,
@@ -184,6 +187,7 @@ fn profile(rows: &[Row], page_read_us: u64) -> DemandProfile {
         cpu_per_page_write: Nanos::from_micros(6),
         cpu_per_log_flush: Nanos::from_micros(15),
         client_cpu: Nanos::from_micros(25),
+        cpu_per_io: Nanos::ZERO,
         cpu_factor: 1.0,
         log_factor: 1.0,
     }
@@ -207,6 +211,7 @@ impl DemandProfile {
             cpu_per_page_write: cpu(self.cpu_per_page_write),
             cpu_per_log_flush: cpu(self.cpu_per_log_flush),
             client_cpu: self.client_cpu,
+            cpu_per_io: self.cpu_per_io,
             cpu_factor: 1.0,
             log_factor: 1.0,
         }

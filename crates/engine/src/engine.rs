@@ -34,6 +34,9 @@ pub(crate) struct Innodb {
     pub(crate) counters: WriterCounters,
 }
 
+/// Of PostgreSQL's log.
+const PAGE_BYTES: u32 = 8 << 10;
+
 fn frames(bytes: u64, page_bytes: u32) -> u32 {
     (bytes / u64::from(page_bytes)).min(u64::from(NOWHERE) - 1) as u32
 }
@@ -100,6 +103,18 @@ impl Engine {
         }
         engine.images.set(page, number);
         u64::from(image_bytes)
+    }
+
+    /// The log is written through the page cache, and stays there until it gives way to other pages; as relation `log`,
+    /// because it has none. InnoDB's goes past it.
+    pub(crate) fn log_enters_cache(&mut self, log: u16, offset: u64, length: u32) {
+        let Engine::Postgresql(engine) = self else { return };
+        let page = u64::from(PAGE_BYTES);
+        // Segments are used again when a checkpoint has made them superfluous.
+        let pages = (engine.settings.max_wal_size.0 / page).clamp(1, u64::from(NOWHERE));
+        for block in offset / page..(offset + u64::from(length)).div_ceil(page) {
+            engine.page_cache.pass_through(PageId::new(log, (block % pages) as u32));
+        }
     }
 
     /// A clean page was changed at a position of the log.

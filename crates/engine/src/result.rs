@@ -200,6 +200,15 @@ impl DatabaseResult {
         self.types.iter().map(|kind| kind.committed).sum()
     }
 
+    /// I/O requests that were done.
+    pub fn requests(&self) -> u64 {
+        let IoResult { read, log_write, log_flush, page_write, data_flush, doublewrite, job } =
+            self.io;
+        let of_users = [read, log_write, log_flush, page_write, data_flush, doublewrite];
+        let of_jobs = job.iter().flat_map(|io| [io.read, io.write, io.flush]);
+        of_users.into_iter().chain(of_jobs).map(|station| station.departures).sum()
+    }
+
     /// Response times of all types.
     pub fn response(&self) -> Histogram {
         let mut all = Histogram::new();

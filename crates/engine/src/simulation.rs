@@ -102,6 +102,11 @@ impl<T: Target> Simulation<T> {
         self.touch(transactions, true);
     }
 
+    /// Processor times of the servers' sessions are multiplied by `scale` from now on.
+    pub fn scale_cpu(&mut self, scale: f64) {
+        self.databases.iter_mut().for_each(|database| database.cpu_scale = scale);
+    }
+
     fn touch(&mut self, transactions: u64, kept: bool) {
         assert!(!self.has_started, "caches are warmed before users work");
         for database in &mut self.databases {
@@ -178,7 +183,6 @@ impl<T: Target> Simulation<T> {
                         Task::Session { database, session } => {
                             self.databases[usize::from(database)].on_cpu(&mut self.core, session);
                         }
-                        Task::Submit { io } => self.core.pass_on(io),
                         Task::Job { database, process, length } => {
                             let database = &mut self.databases[usize::from(database)];
                             database.job_processed(&mut self.core, process, length);

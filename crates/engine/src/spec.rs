@@ -69,9 +69,6 @@ pub struct DatabaseSpec {
     pub load: Load,
     /// Where users are and how they connect.
     pub client: ClientSpec,
-    /// Processor time of the host's software path per I/O request, on the database's host; zero
-    /// where the storage has its own processors.
-    pub cpu_per_io: Nanos,
 }
 
 /// The part of a volume that a database uses.

@@ -99,7 +99,7 @@ impl WriteThrottle {
                 }
                 _ => self.forget(),
             }
-            self.window_ends = self.window_ends + self.window();
+            self.window_ends += self.window();
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
         while now < Nanos::from_secs(2) {
             throttle.read_ended(now, latency, 8);
             throttle.written(now, 8);
-            now = now + Nanos::from_millis(5);
+            now += Nanos::from_millis(5);
         }
         let beside_reads = throttle.limit(now, 8, false);
         let synchronous = throttle.limit(now, 8, true);

@@ -94,6 +94,13 @@ impl ClockSweep {
         Touched::Missed { frame: place, evicted }
     }
 
+    /// Touches a page that nobody asked for: it takes a frame from others, and does not count.
+    pub(crate) fn pass_through(&mut self, page: PageId) {
+        let counters = self.counters;
+        self.touch(page, false);
+        self.counters = counters;
+    }
+
     /// The frame that gives way: none when all are being read into.
     fn victim(&mut self) -> Option<u32> {
         let rounds = u32::from(self.usage_max) + 2;
@@ -212,5 +219,22 @@ impl ClockSweep {
     /// What was counted; counting begins again.
     pub fn take_counters(&mut self) -> PoolCounters {
         std::mem::take(&mut self.counters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ClockSweep;
+    use crate::page::PageId;
+
+    #[test]
+    fn a_page_that_passes_through_takes_a_frame_and_does_not_count() {
+        let mut cache = ClockSweep::second_chance(1);
+        let [first, second] = [0, 1].map(|block| PageId::new(1, block));
+        cache.touch(first, false);
+        cache.pass_through(second);
+        assert!(!cache.contains(first) && cache.contains(second));
+        let counted = cache.take_counters();
+        assert_eq!((counted.misses, counted.evictions), (1, 0));
     }
 }

@@ -31,7 +31,7 @@ fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
     let volumes = [Bytes::from_gib(8), Bytes::from_gib(1)];
     let target = ClusterTarget::new(&spec, policy, &volumes, RootSeed(1));
     let mut scenario = tpcc(16, 16, 4, Bytes::from_mib(256));
-    scenario.databases[0].cpu_per_io = cpu_per_io;
+    scenario.databases[0].demands.cpu_per_io = cpu_per_io;
     let simulation = Simulation::new(&scenario, target.expect("a cluster"), RootSeed(3));
     let mut simulation = simulation.expect("a valid scenario");
     simulation.warm_caches(20_000);
@@ -39,7 +39,7 @@ fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
 }
 
 #[test]
-fn a_copy_more_costs_and_the_software_path_uses_the_processors() {
+fn a_copy_more_costs_and_requests_use_the_processors() {
     let (one, two) = (simulate(0, Nanos::ZERO), simulate(2, Nanos::ZERO));
     assert!(one.databases[0].io.read.departures > 1_000);
     let log = |run: &EngineRun| run.databases[0].io.log_write.mean_stay();
@@ -49,4 +49,9 @@ fn a_copy_more_costs_and_the_software_path_uses_the_processors() {
     assert!(heavy.headline(0) < 0.9 * one.headline(0));
     let work = |run: &EngineRun| run.hosts[0].used.done_ns / run.databases[0].committed() as f64;
     assert!(work(&heavy) > work(&one));
+    // Requests that ended and those that began differ by what is on its way at the ends.
+    let requests = heavy.databases[0].requests() as f64;
+    let own = heavy.hosts[0].used.done_ns - requests * 100e3;
+    let per_transaction = own / heavy.databases[0].committed() as f64;
+    assert!((per_transaction / work(&one) - 1.0).abs() < 0.1, "{per_transaction} {}", work(&one));
 }

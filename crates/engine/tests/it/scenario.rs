@@ -40,7 +40,6 @@ pub fn tpcc(warehouses: u32, users: u32, cores: u32, buffers: Bytes) -> Scenario
         log: part(1, LOG),
         load: Load::Closed { users, pacing: 0.0 },
         client: ClientSpec::default(),
-        cpu_per_io: Nanos::ZERO,
     };
     Scenario { hosts: vec![HostSpec::new("host", cores)], databases: vec![database] }
 }

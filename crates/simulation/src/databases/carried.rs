@@ -190,7 +190,7 @@ mod tests {
     use underlay_core::{Nanos, RootSeed};
     use underlay_workload::rate_search::Found;
 
-    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+    const ASSUMED: Assumptions = Assumptions::defaults(2);
 
     fn target(slo: &str) -> Target {
         Target {

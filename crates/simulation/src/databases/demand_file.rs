@@ -83,6 +83,9 @@ struct PerPage {
     write_cpu_us: f64,
     log_flush_cpu_us: f64,
     client_cpu_us: f64,
+    /// Per I/O request; files of before do not have it.
+    #[serde(default)]
+    io_cpu_us: f64,
     source: String,
 }
 
@@ -150,7 +153,10 @@ impl DemandFile {
                 write_cpu_us: micros(demands.cpu_per_page_write),
                 log_flush_cpu_us: micros(demands.cpu_per_log_flush),
                 client_cpu_us: micros(demands.client_cpu),
-                source: "default; scaled with the processor time of the types".to_string(),
+                io_cpu_us: micros(demands.cpu_per_io),
+                source: "default, scaled with the processor time of the types; client and I/O as observed, \
+                         where they are below"
+                    .to_string(),
             },
             types: demands.types.iter().map(kind).collect(),
             observed: rest.into_iter().filter_map(value).collect(),
@@ -190,9 +196,10 @@ impl DemandFile {
                 check(format!("the processor time of {}", kind.name), time, 1e7)?;
             }
         }
-        let PerPage { read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us, .. } =
-            file.per_page;
-        for time in [read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us] {
+        let PerPage {
+            read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us, io_cpu_us, ..
+        } = file.per_page;
+        for time in [read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us, io_cpu_us] {
             check("a processor time of per-page".to_string(), time, 1e7)?;
         }
         Ok(file)
@@ -223,6 +230,7 @@ impl DemandFile {
             cpu_per_page_write: time(self.per_page.write_cpu_us),
             cpu_per_log_flush: time(self.per_page.log_flush_cpu_us),
             client_cpu: time(self.per_page.client_cpu_us),
+            cpu_per_io: time(self.per_page.io_cpu_us),
             cpu_factor: self.cpu.value,
             log_factor: self.log.value,
         })

@@ -19,6 +19,7 @@ const BATCHES: usize = 10;
 /// Student's t for 95 % of the means of ten batches.
 const T_95: f64 = 2.262;
 const SECOND: Nanos = Nanos::from_secs(1);
+
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
@@ -193,6 +194,11 @@ impl<'a> Ladder<'a> {
             headline: weighted / measured.as_secs_f64().max(f64::MIN_POSITIVE),
             precision: if self.has_users { precision(&seconds) } else { None },
         }
+    }
+
+    /// Processor times of the servers are multiplied by `scale` from now on.
+    pub fn scale_cpu(&mut self, scale: f64) {
+        self.simulation.scale_cpu(scale);
     }
 
     /// By the number of its database: what a job has come to.

@@ -5,6 +5,7 @@
 //! processors is three cores of five sixths of the speed. A client on the host competes for them
 //! where the server has no limit, and a local client always.
 
+use std::collections::BTreeMap;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{
     BackupSpec, BatchSpec, ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec,
@@ -30,6 +31,15 @@ pub struct Assumptions {
     pub cores: u32,
     /// What transactions cost, where it is not the default of engine and workload.
     pub demands: Option<DemandProfile>,
+    /// By numbers of users: what its processor times are multiplied by; those that are not there, by 1.
+    pub cpu_scales: BTreeMap<u32, f64>,
+}
+
+impl Assumptions {
+    /// The default demands on so many cores.
+    pub const fn defaults(cores: u32) -> Assumptions {
+        Assumptions { cores, demands: None, cpu_scales: BTreeMap::new() }
+    }
 }
 
 /// The databases of a design with so many users each.
@@ -155,7 +165,6 @@ impl Mapping<'_> {
             log: self.volume("wal")?,
             load,
             client: self.client(host),
-            cpu_per_io: Nanos::ZERO,
         })
     }
 

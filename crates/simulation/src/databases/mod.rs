@@ -51,7 +51,9 @@ pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
-pub use prediction::{Prediction, SinglePlan, SinglePlanError, fitted, predicted};
+pub use prediction::{
+    Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted,
+};
 pub use processor_fit::{FitPoint, ProcessorFit, scale};
 pub use refusals::problems;
 pub use sizing::{Answer, Demand, Row, sized};

@@ -25,11 +25,15 @@ pub struct Observation {
     pub most_time: &'static str,
 }
 
-/// Per transaction, of all types together; `None` where it was not observed.
+/// Per transaction, of all types together, unless it says otherwise; `None` where it was not observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Costs {
     /// Processor time of the server, nanoseconds.
     pub cpu_ns: Option<f64>,
+    /// Processor time of the load generator, nanoseconds.
+    pub client_ns: Option<f64>,
+    /// Processor time of the host per I/O request beside the server's, nanoseconds.
+    pub io_ns: Option<f64>,
     /// Bytes of log.
     pub log_bytes: Option<f64>,
     /// Those of page images.
@@ -99,10 +103,10 @@ impl Observing {
             let ended: u64 =
                 database.types.iter().map(|kind| kind.committed + kind.rolled_back).sum();
             self.ended += ended;
-            if let Some(spec) = scenario.databases.get(number)
-                && spec.client.host.is_some()
-            {
-                self.cpu_ns -= (ended * spec.demands.client_cpu.0) as f64;
+            if let Some(spec) = scenario.databases.get(number) {
+                let requests = database.requests() * spec.demands.cpu_per_io.0;
+                let client = if spec.client.host.is_some() { spec.demands.client_cpu.0 } else { 0 };
+                self.cpu_ns -= (requests + ended * client) as f64;
             }
             self.log += database.log.inserted;
             self.images += database.log.images;
@@ -130,6 +134,8 @@ impl Observing {
             p99: self.response.quantile(0.99).map(Nanos),
             costs: Costs {
                 cpu_ns: per(self.cpu_ns.max(0.0)),
+                client_ns: None,
+                io_ns: None,
                 log_bytes: per(self.log as f64),
                 image_bytes: per(self.images as f64),
                 pages_missed: per(self.missed as f64),

@@ -3,10 +3,11 @@
 //!
 //! The model is never shown alone: each prediction is the simulated value times what was measured
 //! over what was simulated on the record's own design, at the same number of users. Its interval
-//! includes the simulated value itself, as far to the other side, and the spread of what was
+//! includes the model's error on that design, where it is largest, and the spread of what was
 //! measured.
 
-use underlay_core::RootSeed;
+use std::collections::{BTreeMap, BTreeSet};
+use underlay_core::{Nanos, RootSeed};
 use underlay_engine::{DemandProfile, Scenario};
 use underlay_study::{DesignPlan, Plan};
 
@@ -68,7 +69,7 @@ impl<'a> SinglePlan<'a> {
         seed: RootSeed,
     ) -> Result<Vec<Observation>, String> {
         match built(self.0, (design, None), self.users_at_once(), assumed, seed)? {
-            Ok(built) => self.observed(built, effort, seed),
+            Ok(built) => self.observed(built, assumed, effort, seed),
             Err(NoMeaning(why)) => Err(why),
         }
     }
@@ -85,7 +86,7 @@ impl<'a> SinglePlan<'a> {
         seed: RootSeed,
     ) -> Result<Result<Vec<Observation>, NoMeaning>, String> {
         match built(self.0, (design, Some(change)), self.users_at_once(), assumed, seed)? {
-            Ok(built) => self.observed(built, effort, seed).map(Ok),
+            Ok(built) => self.observed(built, assumed, effort, seed).map(Ok),
             Err(no_meaning) => Ok(Err(no_meaning)),
         }
     }
@@ -97,6 +98,7 @@ impl<'a> SinglePlan<'a> {
     fn observed(
         &self,
         (target, scenario): (DesignTarget, Scenario),
+        assumed: &Assumptions,
         effort: Effort,
         seed: RootSeed,
     ) -> Result<Vec<Observation>, String> {
@@ -106,6 +108,7 @@ impl<'a> SinglePlan<'a> {
         ladder.warm_up(&mut |_, _, _| true);
         let rungs = procedure.users.iter().map(|users| {
             let mut observing = Observing::default();
+            ladder.scale_cpu(assumed.cpu_scales.get(users).copied().unwrap_or(1.0));
             ladder.rung(*users, &mut |stage, _, second| {
                 if stage == Stage::Measure {
                     observing.add(&second.run, &scenario);
@@ -137,11 +140,29 @@ impl<'a> SinglePlan<'a> {
     }
 }
 
+/// By numbers of users: processor time per transaction there, over that of all windows. A transaction costs a busy host
+/// more than an idle one, whose caches it has to itself.
+pub fn cpu_scales(measured: &[Observation], simulated: &[Observation]) -> BTreeMap<u32, f64> {
+    let ratio = |window: &Observation| {
+        let twin = simulated.iter().find(|twin| twin.users == window.users)?;
+        let base = twin.costs.cpu_ns.filter(|base| *base > 0.0)?;
+        Some(window.costs.cpu_ns? / base)
+    };
+    let Some(all) = Range::of(measured.iter().filter_map(ratio)) else { return BTreeMap::new() };
+    let users: BTreeSet<u32> = measured.iter().map(|window| window.users).collect();
+    let at = |users: u32| {
+        let windows = measured.iter().filter(|window| window.users == users);
+        Some((users, Range::of(windows.filter_map(ratio))?.value / all.value))
+    };
+    users.into_iter().filter_map(at).collect()
+}
+
 /// Share of page images in the log above which a window does not tell what else is in it. Servers
 /// count images, not their bytes, and leave the unused part of a page out.
 const MOST_IMAGES: f64 = 0.5;
 
-/// The demands as measured: the default's, with one factor on processor times and one on log bytes.
+/// The demands as measured: the default's, with one factor on processor times and one on log bytes, and with the times
+/// beside the server's that were observed.
 /// A factor is the median over the windows of what was measured per transaction over what
 /// `simulated`, with the default's demands, shows at the same users.
 pub fn fitted(
@@ -164,10 +185,16 @@ pub fn fitted(
     };
     let has_images = measured.iter().any(|window| window.costs.image_bytes.is_some());
     let log = if has_images { ratios(&own) } else { ratios(&|costs| costs.log_bytes) };
+    let seen = |of: &dyn Fn(&Costs) -> Option<f64>| {
+        let times = Range::of(measured.iter().filter_map(|window| of(&window.costs)))?;
+        Some(Nanos(times.value.round() as u64))
+    };
     let factor = |range: Option<Range>| range.map_or(1.0, |range| range.value);
     let demands = DemandProfile {
         cpu_factor: defaults.cpu_factor * factor(cpu),
         log_factor: defaults.log_factor * factor(log),
+        client_cpu: seen(&|costs| costs.client_ns).unwrap_or(defaults.client_cpu),
+        cpu_per_io: seen(&|costs| costs.io_ns).unwrap_or(defaults.cpu_per_io),
         ..defaults.clone()
     };
     (demands, [cpu, log])
@@ -184,14 +211,22 @@ pub struct Prediction {
     pub high: f64,
 }
 
+/// The model's error where `own` was simulated and the values `measured` were measured: how far one is from the median of
+/// the others, as the logarithm of a factor. 0 without any.
+pub fn error_of(own: f64, measured: &[f64]) -> f64 {
+    let seen = Range::of(measured.iter().copied()).filter(|seen| seen.value > 0.0 && own > 0.0);
+    seen.map_or(0.0, |seen| (seen.value / own).ln().abs())
+}
+
 /// What is predicted where `simulated` was simulated, if `own` was simulated where the values
-/// `measured` were measured; `None` without any.
-pub fn predicted(simulated: f64, own: f64, measured: &[f64]) -> Option<Prediction> {
+/// `measured` were measured; `None` without any. The interval has at least the error `least`, which the model has elsewhere:
+/// that it is right at one number of users may be chance.
+pub fn predicted(simulated: f64, own: f64, measured: &[f64], least: f64) -> Option<Prediction> {
     let seen = Range::of(measured.iter().copied()).filter(|seen| seen.low > 0.0)?;
     if simulated <= 0.0 || own <= 0.0 {
         return None;
     }
-    let error = (seen.value / own).ln().abs();
+    let error = error_of(own, measured).max(least);
     let spread = (seen.high / seen.low).ln() / 2.0;
     let value = simulated * seen.value / own;
     let width = (error + spread).exp();
@@ -200,7 +235,7 @@ pub fn predicted(simulated: f64, own: f64, measured: &[f64]) -> Option<Predictio
 
 #[cfg(test)]
 mod tests {
-    use super::{fitted, predicted};
+    use super::{cpu_scales, error_of, fitted, predicted};
     use crate::databases::{Costs, Observation};
     use underlay_engine::DemandProfile;
 
@@ -208,13 +243,24 @@ mod tests {
     fn a_prediction_includes_the_simulated_value_and_the_spread() {
         // Measured a quarter more than simulated: so is the prediction, and the interval reaches
         // down to the simulated value.
-        let prediction = predicted(100.0, 80.0, &[100.0]).expect("measured");
+        let prediction = predicted(100.0, 80.0, &[100.0], 0.0).expect("measured");
         assert!((prediction.value - 125.0).abs() < 1e-9, "{prediction:?}");
         assert!((prediction.low - 100.0).abs() < 1e-9, "{prediction:?}");
         assert!((prediction.high - 156.25).abs() < 1e-9, "{prediction:?}");
-        let wider = predicted(100.0, 80.0, &[90.0, 100.0, 110.0]).expect("measured");
+        let wider = predicted(100.0, 80.0, &[90.0, 100.0, 110.0], 0.0).expect("measured");
         assert!(wider.low < prediction.low && wider.high > prediction.high, "{wider:?}");
-        assert_eq!(predicted(100.0, 80.0, &[]), None);
+        assert_eq!(predicted(100.0, 80.0, &[], 0.0), None);
+    }
+
+    #[test]
+    fn an_interval_includes_the_error_that_the_model_has_elsewhere() {
+        let elsewhere = error_of(50.0, &[100.0]);
+        assert_eq!(elsewhere, error_of(100.0, &[50.0]), "a factor, whatever its side");
+        let prediction = predicted(100.0, 100.0, &[100.0], elsewhere).expect("measured");
+        assert!((prediction.value - 100.0).abs() < 1e-9, "{prediction:?}");
+        assert!((prediction.low - 50.0).abs() < 1e-9, "{prediction:?}");
+        assert!((prediction.high - 200.0).abs() < 1e-9, "{prediction:?}");
+        assert_eq!(error_of(100.0, &[]), 0.0);
     }
 
     #[test]
@@ -245,6 +291,9 @@ mod tests {
             "without images, where they are not most of the log: {log:?}"
         );
         assert_eq!(demands.types, defaults.types);
+        let scales = cpu_scales(&measured, &simulated);
+        let near = |users, wanted: f64| (scales[&users] - wanted).abs() < 1e-9;
+        assert!(near(4, 1.55 / 1.6) && near(16, 2.0 / 1.6) && scales.len() == 2, "{scales:?}");
         let unseen = Observation::default();
         assert_eq!(fitted(&defaults, &[unseen], &simulated).0, defaults);
     }

@@ -189,7 +189,7 @@ mod tests {
     use underlay_core::RootSeed;
     use underlay_study::{HostView, Plan, PlanOptions, Source, check};
 
-    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+    const ASSUMED: Assumptions = Assumptions::defaults(2);
 
     fn plan(pacing: &str, published: &str) -> Plan {
         let text = format!(

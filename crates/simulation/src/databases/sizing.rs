@@ -114,7 +114,7 @@ mod tests {
     use crate::databases::{Assumptions, Family, SinglePlan, Target};
     use underlay_core::{Bytes, Nanos, RootSeed};
 
-    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+    const ASSUMED: Assumptions = Assumptions::defaults(2);
 
     fn demand(rate_per_second: f64, slo: &str) -> Demand {
         let target = Target {

@@ -134,7 +134,7 @@ mod tests {
     use underlay_model::cluster::Method;
     use underlay_study::{DatastoreKind, DesignPlan, Plan};
 
-    const ASSUMED: Assumptions = Assumptions { cores: 2, demands: None };
+    const ASSUMED: Assumptions = Assumptions::defaults(2);
 
     /// A design as it is, and with a change.
     fn both(design: &str, change: Change) -> (Observation, Result<Observation, NoMeaning>) {

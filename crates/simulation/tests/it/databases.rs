@@ -11,7 +11,7 @@ use underlay_study::{
     FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
 };
 
-const ASSUMED: Assumptions = Assumptions { cores: 4, demands: None };
+const ASSUMED: Assumptions = Assumptions::defaults(4);
 
 fn planned(text: String) -> Plan {
     let source = Source { name: "s.toml".to_string(), text };
@@ -200,6 +200,34 @@ fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() 
     };
     let (short, long) = (misses("1s"), misses("1h"));
     assert!(short > 2 * long, "{short} pages missed after a start, {long} after an hour");
+}
+
+#[test]
+fn rungs_follow_each_other_on_one_database() {
+    let plan = planned(study("cpus = 1\nmemory-limit = \"512MiB\"", ""));
+    let design = &plan.designs[0];
+    let made = scenario(&plan, design, 4, &ASSUMED).expect("a scenario");
+    let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+    let ladder = Ladder::new((target, &made), &plan.procedure, Effort::FULL_LENGTH, RootSeed(1));
+    let mut ladder = ladder.expect("a scenario");
+    let mut seconds = Vec::new();
+    let mut each = |stage, users, second: &Second| {
+        let database = &second.run.databases[0];
+        seconds.push((stage, users, second.run.from, database.pool.misses, database.committed()));
+        true
+    };
+    ladder.warm_up(&mut each);
+    for users in [2, 4] {
+        ladder.rung(users, &mut each);
+    }
+    let phases: Vec<(Stage, u32)> = seconds.iter().map(|second| (second.0, second.1)).collect();
+    assert_eq!(phases[..3], [(Stage::WarmUp, 4), (Stage::RampUp, 2), (Stage::Measure, 2)]);
+    assert_eq!((phases[42], phases[43]), ((Stage::RampUp, 4), (Stage::Measure, 4)));
+    let begins = seconds.iter().map(|second| second.2);
+    assert!(begins.eq((0..seconds.len() as u64).map(Nanos::from_secs)), "one clock");
+    // The second rung finds the caches of the first.
+    let misses = |at: usize| seconds[at].3 as f64 / seconds[at].4 as f64;
+    assert!(misses(42) < misses(0) / 2.0, "{} then {}", misses(0), misses(42));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod text;
 
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::{Named, design_named};
-use crate::cli::recorded_workload::{RecordedWorkload, at_rungs, demands_of};
+use crate::cli::recorded_workload::{Profiled, RecordedWorkload, at_rungs, demands_of};
 use crate::cli::simulation_options::cores_of;
 use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_core::Nanos;
 use underlay_simulation::databases::{
-    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, predicted,
+    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, error_of,
+    predicted,
 };
 use underlay_workload::objective::Objective;
 
@@ -127,18 +128,21 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         .map(|name| design_named(name, own, &plan.designs))
         .collect::<Result<Vec<_>, Stop>>()?;
     let (rungs, effort) = (workload.rungs(), Effort::PRECISE);
-    let (demands, source) = match &arguments.demands {
-        Some(path) => (demands_of(path, plan)?, path.display().to_string()),
+    let (assumed, source) = match &arguments.demands {
+        Some(path) => {
+            let demands = Some(demands_of(path, plan)?);
+            let assumed = Assumptions { demands, ..Assumptions::defaults(cores) };
+            (assumed, path.display().to_string())
+        }
         None => {
-            let (demands, _) = workload.profile(&rungs, cores, effort)?;
+            let Profiled { demands, cpu_scales, .. } = workload.profile(&rungs, cores, effort)?;
             let (cpu, log) = (demands.cpu_factor, demands.log_factor);
             let source = format!(
                 "the record: {cpu:.2} times the default's processor time, {log:.2} times its log"
             );
-            (demands, source)
+            (Assumptions { cores, demands: Some(demands), cpu_scales }, source)
         }
     };
-    let assumed = Assumptions { cores, demands: Some(demands) };
     let simulated = workload.own_simulated(&rungs, &assumed, effort)?;
     let own_rows: Vec<OwnRow> = simulated
         .into_iter()
@@ -150,12 +154,14 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         .collect();
     let single = SinglePlan::new(plan).map_err(|error| Stop::bad_input(error.to_string()))?;
     let seed = seed_of(plan, 0);
+    let errors = ModelErrors::of(&own_rows);
     let mut all = Vec::new();
     for Named { name, design } in &designs {
         errln!("simulating: {name}");
         let simulated = single.simulate(design, &assumed, effort, seed);
         let simulated = at_rungs(simulated.map_err(Stop::bad_input)?, &rungs);
-        let rows = own_rows.iter().zip(simulated).map(|(own, it)| row_of(own, it)).collect();
+        let rows =
+            own_rows.iter().zip(simulated).map(|(own, it)| row_of(own, it, &errors)).collect();
         all.push(Predicted { name: name.clone(), rows });
     }
     let mut what_ifs = Vec::new();
@@ -184,7 +190,9 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         Some(objective) => {
             let target = arguments.target.target(objective, most, effort.cached_at_most);
             let own = Named { name: own.name.clone(), design: own.clone() };
-            let of = own_rows.last().map(|row| carried::of(single, (&own, row), &assumed, seed));
+            let of = own_rows
+                .last()
+                .map(|row| carried::of(single, (&own, row, &errors), &assumed, seed));
             of.map(|searching| searching.search(&designs, target)).transpose()?
         }
     };
@@ -202,16 +210,43 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     })
 }
 
-fn row_of(own: &OwnRow, simulated: Observation) -> Row {
-    let headlines: Vec<f64> = own.measured.iter().map(|it| it.headline).collect();
-    let p95 = |it: &Observation| it.p95.map(|time| time.0 as f64);
-    let p95s: Vec<f64> = own.measured.iter().filter_map(p95).collect();
+/// The largest errors of the model on the record's own design.
+struct ModelErrors {
+    headline: f64,
+    p95: f64,
+}
+
+impl ModelErrors {
+    fn of(rows: &[OwnRow]) -> ModelErrors {
+        let headlines = rows.iter().map(|row| error_of(row.simulated.headline, &row.headlines()));
+        let p95s =
+            rows.iter().filter_map(|row| Some(error_of(p95_ns(&row.simulated)?, &row.p95s())));
+        ModelErrors { headline: headlines.fold(0.0, f64::max), p95: p95s.fold(0.0, f64::max) }
+    }
+}
+
+impl OwnRow {
+    fn headlines(&self) -> Vec<f64> {
+        self.measured.iter().map(|it| it.headline).collect()
+    }
+
+    fn p95s(&self) -> Vec<f64> {
+        self.measured.iter().filter_map(p95_ns).collect()
+    }
+}
+
+fn row_of(own: &OwnRow, simulated: Observation, errors: &ModelErrors) -> Row {
     Row {
         users: own.users,
-        headline: predicted(simulated.headline, own.simulated.headline, &headlines),
-        p95: p95(&simulated)
-            .zip(p95(&own.simulated))
-            .and_then(|(simulated, own)| predicted(simulated, own, &p95s)),
+        headline: predicted(
+            simulated.headline,
+            own.simulated.headline,
+            &own.headlines(),
+            errors.headline,
+        ),
+        p95: p95_ns(&simulated)
+            .zip(p95_ns(&own.simulated))
+            .and_then(|(simulated, at)| predicted(simulated, at, &own.p95s(), errors.p95)),
         simulated,
     }
 }

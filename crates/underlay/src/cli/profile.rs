@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 .with_hint(format!("measured were {} users", known.join(", "))));
         }
     }
-    let (_, file) = workload.profile(&rungs, cores, Effort::PRECISE)?;
+    let file = workload.profile(&rungs, cores, Effort::PRECISE)?.file;
     let text = file.to_toml();
     match &arguments.out {
         None => out!("{text}"),

@@ -5,13 +5,14 @@ use crate::cli::designs::{is_called, told};
 use crate::lab::simulated::observed::observations;
 use crate::lab::simulated::{require, seed_of};
 use crate::stop::{Stop, chain};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use underlay_core::Evidence;
 use underlay_engine::DemandProfile;
 use underlay_record::Record;
 use underlay_simulation::databases::{
-    Assumptions, DemandFile, Effort, Observation, Observed, Range, SinglePlan, default_demands,
-    fitted,
+    Assumptions, DemandFile, Effort, Observation, Observed, Range, SinglePlan, cpu_scales,
+    default_demands, fitted,
 };
 use underlay_study::{HostView, Plan, check, recorded_study};
 
@@ -26,6 +27,16 @@ pub struct RecordedWorkload {
     pub evidence: Evidence,
     /// Its measured windows.
     pub measured: Vec<Observation>,
+}
+
+/// What its transactions cost.
+pub struct Profiled {
+    /// In all windows.
+    pub demands: DemandProfile,
+    /// The same as a file.
+    pub file: DemandFile,
+    /// What processor times are multiplied by at each number of users.
+    pub cpu_scales: BTreeMap<u32, f64>,
 }
 
 impl RecordedWorkload {
@@ -54,7 +65,7 @@ impl RecordedWorkload {
                 "`{shown}` cannot be predicted: it is of a job, which has no users"
             )));
         }
-        require(&plan, &Assumptions { cores, demands: None })?;
+        require(&plan, &Assumptions::defaults(cores))?;
         let (kind, shape) = (plan.engine.kind, plan.workload.kind.shape());
         let number = u32::try_from(position).unwrap_or(u32::MAX);
         let measured = observations(&record, number, kind, shape)
@@ -103,20 +114,15 @@ impl RecordedWorkload {
         Ok(at_rungs(simulated.map_err(Stop::bad_input)?, rungs))
     }
 
-    /// The demands of its windows at these numbers of users, and the file of them.
+    /// The demands of its windows at these numbers of users.
     ///
     /// # Errors
     /// What cannot be simulated.
-    pub fn profile(
-        &self,
-        rungs: &[u32],
-        cores: u32,
-        effort: Effort,
-    ) -> Result<(DemandProfile, DemandFile), Stop> {
+    pub fn profile(&self, rungs: &[u32], cores: u32, effort: Effort) -> Result<Profiled, Stop> {
         let (engine, workload) = (self.plan.engine.kind, &self.plan.workload.kind);
         let defaults = default_demands(engine, workload)
             .ok_or_else(|| Stop::bad_input("no demands are known of this engine and workload"))?;
-        let assumed = Assumptions { cores, demands: None };
+        let assumed = Assumptions::defaults(cores);
         let simulated = self.own_simulated(rungs, &assumed, effort)?;
         let (demands, [cpu, log]) = fitted(&defaults, &self.measured, &simulated);
         let design = &self.plan.designs[self.design];
@@ -148,6 +154,16 @@ impl RecordedWorkload {
                 &|it| Some(it.costs.cpu_ns? / 1e3),
                 "CPU time of the server's processes",
             ),
+            seen(
+                "client-cpu-us-per-transaction",
+                &|it| Some(it.costs.client_ns? / 1e3),
+                "CPU time of the load generator",
+            ),
+            seen(
+                "io-cpu-us-per-request",
+                &|it| Some(it.costs.io_ns? / 1e3),
+                "CPU time of the kernel's threads and of the emulator",
+            ),
             seen("log-bytes-per-transaction", &|it| it.costs.log_bytes, "the server's log"),
             seen(
                 "full-page-share",
@@ -167,7 +183,13 @@ impl RecordedWorkload {
             factor("cpu-factor", cpu, "CPU time"),
             factor("log-factor", log, "log bytes without page images"),
         ];
-        Ok((demands, DemandFile::new((engine, workload), source, &defaults, factors, rest)))
+        let beside = DemandProfile {
+            client_cpu: demands.client_cpu,
+            cpu_per_io: demands.cpu_per_io,
+            ..defaults
+        };
+        let file = DemandFile::new((engine, workload), source, &beside, factors, rest);
+        Ok(Profiled { demands, file, cpu_scales: cpu_scales(&self.measured, &simulated) })
     }
 }
 

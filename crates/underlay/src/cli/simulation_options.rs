@@ -37,7 +37,7 @@ impl SimulationOptions {
             Some(path) => (Some(demands_of(path, plan)?), path.display().to_string()),
         };
         Ok(How {
-            assumed: Assumptions { cores, demands },
+            assumed: Assumptions { demands, ..Assumptions::defaults(cores) },
             demands_source,
             effort: if self.full_length { Effort::FULL_LENGTH } else { Effort::OF_STUDIES },
         })

@@ -3,7 +3,7 @@
 //! As the rest of a prediction, a rate is the simulated one, times what was measured over what was
 //! simulated on the recorded design at the most users.
 
-use super::OwnRow;
+use super::{ModelErrors, OwnRow};
 use crate::cli::designs::Named;
 use crate::cli::target_options::main_transactions;
 use crate::stop::Stop;
@@ -27,6 +27,7 @@ pub struct Searching<'a> {
     single: SinglePlan<'a>,
     own: &'a Named,
     row: &'a OwnRow,
+    errors: &'a ModelErrors,
     assumed: &'a Assumptions,
     seed: RootSeed,
 }
@@ -34,11 +35,11 @@ pub struct Searching<'a> {
 /// The recorded design, with its windows at the most users.
 pub fn of<'a>(
     single: SinglePlan<'a>,
-    (own, row): (&'a Named, &'a OwnRow),
+    (own, row, errors): (&'a Named, &'a OwnRow, &'a ModelErrors),
     assumed: &'a Assumptions,
     seed: RootSeed,
 ) -> Searching<'a> {
-    Searching { single, own, row, assumed, seed }
+    Searching { single, own, row, errors, assumed, seed }
 }
 
 impl Searching<'_> {
@@ -49,14 +50,14 @@ impl Searching<'_> {
     pub fn search(&self, designs: &[Named], target: Target) -> Result<CarriedRates, Stop> {
         // The rate that the recorded users had; from there it is doubled or halved.
         let first_rate = self.row.simulated.transactions_per_second.max(1.0);
-        let measured: Vec<f64> = self.row.measured.iter().map(|it| it.headline).collect();
+        let (measured, error) = (self.row.headlines(), self.errors.headline);
         let mut found = Vec::new();
         for Named { name, design } in std::iter::once(self.own).chain(designs) {
             errln!("simulating: {name}, the highest rate with {}", target.objective);
             let bed = Bed { plan: self.single, design, assumed: self.assumed, seed: self.seed };
             let carried = bed.highest_rate(&target, first_rate).map_err(Stop::bad_input)?;
             let own = self.row.simulated.headline;
-            let rate = carried.rate().and_then(|rate| predicted(rate, own, &measured));
+            let rate = carried.rate().and_then(|rate| predicted(rate, own, &measured, error));
             found.push((name.clone(), carried, rate));
         }
         let shape = self.single.plan().workload.kind.shape();

@@ -28,8 +28,8 @@ pub fn render(answer: &Answer) -> String {
     if !answer.designs.is_empty() {
         text.push_str(
             "\nA prediction is the simulated value, times measured over simulated of the recorded\n\
-             design. Its interval reaches to the simulated value, as far to the other side, and\n\
-             includes the spread of what was measured.\n",
+             design. Its interval includes the largest error of the model on that design, and the\n\
+             spread of what was measured.\n",
         );
     }
     text.push_str("\nWhat if, at the most users (simulated):\n");

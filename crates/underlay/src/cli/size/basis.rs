@@ -55,15 +55,15 @@ impl Basis {
                 let (demands, said) = match arguments.demands {
                     Some(_) => (None, String::new()),
                     None => {
-                        let (demands, _) = workload.profile(&rungs, cores, Effort::PRECISE)?;
-                        (Some(demands), "the record".to_string())
+                        let profiled = workload.profile(&rungs, cores, Effort::PRECISE)?;
+                        (Some(profiled.demands), "the record".to_string())
                     }
                 };
                 Basis {
                     sessions: rungs.last().copied().unwrap_or(1),
                     design: workload.design,
                     plan: workload.plan,
-                    assumed: Assumptions { cores, demands },
+                    assumed: Assumptions { demands, ..Assumptions::defaults(cores) },
                     demands: said,
                 }
             }
@@ -88,7 +88,7 @@ impl Basis {
         Basis {
             plan,
             design: 0,
-            assumed: Assumptions { cores, demands: None },
+            assumed: Assumptions::defaults(cores),
             demands: "the defaults of engine and workload".to_string(),
             sessions: SESSIONS,
         }

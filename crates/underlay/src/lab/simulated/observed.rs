@@ -85,8 +85,14 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
         let sum = rates.flatten().fold(first, |sum, rate| sum + rate);
         (per_second > 0.0).then(|| sum / per_second)
     };
+    let client_ns = per(source::PROCESS, &["driver.on_cpu"]).filter(|time| *time > 0.0);
+    let io_ns = per(source::PROCESS, &["kernel.on_cpu", "datastore.on_cpu"])
+        .zip(requests(tables, interval))
+        .map(|(time, requests)| time * per_second / requests);
     match engine {
         EngineKind::Postgresql => Costs {
+            client_ns,
+            io_ns,
             cpu_ns: per(source::PROCESS, &["postgres.on_cpu"]),
             log_bytes: per(source::POSTGRES, &["wal.wal_bytes"])
                 .or_else(|| per(source::POSTGRES, &["wal.position"])),
@@ -102,6 +108,8 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
             ),
         },
         EngineKind::Mariadb | EngineKind::Mysql => Costs {
+            client_ns,
+            io_ns,
             cpu_ns: per(source::PROCESS, &["mariadb.on_cpu"]),
             log_bytes: per(source::MARIADB, &["status.innodb_lsn_current"]),
             image_bytes: None,
@@ -109,6 +117,19 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
             pages_written: per(source::MARIADB, &["status.innodb_buffer_pool_pages_flushed"]),
         },
     }
+}
+
+/// I/O requests of all volumes per second, as the block layer counts them; `None` where there were none.
+fn requests(tables: &[Table], interval: Interval) -> Option<f64> {
+    let table = tables.iter().find(|table| table.source.name == source::BLOCK)?;
+    // It counts a flush as a write, too.
+    let is_counted = |name: &str| {
+        name.starts_with("volume.") && (name.ends_with(".read.ios") || name.ends_with(".write.ios"))
+    };
+    let names = table.source.series.iter().map(|series| series.name.as_str());
+    let rates =
+        names.filter(|name| is_counted(name)).filter_map(|name| rate(table, name, interval));
+    Some(rates.sum::<f64>()).filter(|requests| *requests > 0.0)
 }
 
 /// Increase per second of a counter between its first and last reading of the window, one before

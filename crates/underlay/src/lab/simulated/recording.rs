@@ -221,7 +221,7 @@ impl<'a> Recording<'a> {
     fn count(&mut self, second: &EngineRun, times: f64) {
         let length = second.length().0 as f64;
         let scenario = self.scenario;
-        let (mut busy, mut client) = (0.0, 0.0);
+        let (mut busy, mut client, mut requests) = (0.0, 0.0, 0.0);
         for host in &second.hosts {
             busy += host.used.busy_thread_ns;
             self.host.add("cpu.user", "ns", times * host.used.busy_thread_ns);
@@ -233,9 +233,10 @@ impl<'a> Recording<'a> {
             if spec.client.host.is_some() {
                 client += (ended(result) * spec.demands.client_cpu.0) as f64;
             }
+            requests += (result.requests() * spec.demands.cpu_per_io.0) as f64;
             wanted += result.places[Place::Cpu as usize].present_ns as f64;
         }
-        let server = (busy - client).max(0.0);
+        let server = (busy - client - requests).max(0.0);
         let name = match self.plan.engine.kind {
             EngineKind::Postgresql => "postgres",
             EngineKind::Mariadb | EngineKind::Mysql => "mariadb",
@@ -243,6 +244,7 @@ impl<'a> Recording<'a> {
         self.process.add(format!("{name}.on_cpu"), "ns", times * server);
         self.process.add(format!("{name}.run_queue"), "ns", times * (wanted - server).max(0.0));
         self.process.add("driver.on_cpu", "ns", times * client);
+        self.process.add("kernel.on_cpu", "ns", times * requests);
         for (result, spec) in second.databases.iter().zip(&scenario.databases) {
             let page = f64::from(spec.engine.page_bytes());
             count_engine(&mut self.engine, result, &spec.engine, times);
