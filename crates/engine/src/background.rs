@@ -78,10 +78,12 @@ impl Database {
             Engine::Innodb(engine) => {
                 while let Some(next) = engine.cleaner.next_request() {
                     let (request, purpose) = match next {
-                        CleanerRequest::Doublewrite { pages } => (
-                            Request::write(self.layout.doublewrite(), pages * page_bytes),
-                            Purpose::Doublewrite { database },
-                        ),
+                        CleanerRequest::Doublewrite { pages } => {
+                            engine.counters.doublewrite_pages += u64::from(pages);
+                            let request =
+                                Request::write(self.layout.doublewrite(), pages * page_bytes);
+                            (request, Purpose::Doublewrite { database })
+                        }
                         CleanerRequest::Page(page) => {
                             self.pool.clean(page);
                             engine.counters.written_pages += 1;

@@ -37,6 +37,8 @@ pub struct WriterCounters {
     pub written_pages: u64,
     /// Requests that wrote them.
     pub write_requests: u64,
+    /// Pages written to InnoDB's doublewrite buffer before.
+    pub doublewrite_pages: u64,
 }
 
 /// The kernel's dirty pages of one database.

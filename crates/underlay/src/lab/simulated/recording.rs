@@ -253,6 +253,12 @@ impl<'a> Recording<'a> {
             let mut stations = vec![
                 (spec.data.volume, "read", io.read, io.read.departures as f64 * page),
                 (spec.data.volume, "write", io.page_write, writers.written_pages as f64 * page),
+                (
+                    spec.data.volume,
+                    "write",
+                    io.doublewrite,
+                    writers.doublewrite_pages as f64 * page,
+                ),
                 (spec.data.volume, "flush", io.data_flush, 0.0),
                 (spec.log.volume, "write", io.log_write, result.log.written as f64),
                 (spec.log.volume, "flush", io.log_flush, 0.0),
