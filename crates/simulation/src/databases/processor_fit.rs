@@ -99,9 +99,12 @@ impl FitPoint {
         };
         let mut procedure = point.procedure.clone();
         procedure.measure = procedure.measure.min(TRIAL);
-        // Nothing but its rung.
+        // Nothing but its rung, whose users the warm-up rises to.
         procedure.users = vec![self.users];
         procedure.warm_up_to = None;
+        if procedure.warm_up > Nanos::ZERO {
+            procedure.ramp_up = Nanos::ZERO;
+        }
         let mut trial = |factor: f64| -> Result<Option<f64>, LadderError> {
             scale(&mut made, factor);
             let storage = seed.child("storage", 0);
