@@ -4,8 +4,8 @@
 //! `error_rates [--studies N] [--power-studies N] [--repeats N] [--measure TIME] [--json FILE] [--folder DIR]
 //! [--program PATH]`
 //!
-//! Needs root and the servers' programs; engines without one are skipped. One study takes about 100 s at 5 repeats,
-//! so that the 40 + 20 of the default take less than two hours. It has a state directory of its own and leaves nothing there.
+//! Needs root and the servers' programs; engines without one are skipped. One study takes two to three minutes at 5
+//! repeats, so that the 40 + 20 of the default take almost three hours. It has a state directory of its own and leaves nothing there.
 //! The same promises on synthetic records, within seconds: `cargo test -p underlay-report --lib error_rates`.
 
 use serde_json::{Value, json};
