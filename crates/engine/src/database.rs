@@ -416,9 +416,9 @@ impl Database {
         self.log.begin_flush(&mut requests);
         self.log_writes = requests.len() as u32;
         let purpose = Purpose::LogWrite { database: self.number };
-        let log = self.layout.relations().len() as u16;
+        let (log, page_bytes) = (self.layout.relations().len() as u16, self.layout.page_bytes());
         for (offset, length) in requests.drain(..) {
-            self.engine.log_enters_cache(log, offset, length);
+            self.engine.log_enters_cache(log, page_bytes, (offset, length));
             let request = Request::write(self.spec.log.offset.0 + offset, length);
             core.submit(self.path(), self.spec.log.volume, request, purpose);
         }

@@ -34,9 +34,6 @@ pub(crate) struct Innodb {
     pub(crate) counters: WriterCounters,
 }
 
-/// Of PostgreSQL's log.
-const PAGE_BYTES: u32 = 8 << 10;
-
 fn frames(bytes: u64, page_bytes: u32) -> u32 {
     (bytes / u64::from(page_bytes)).min(u64::from(NOWHERE) - 1) as u32
 }
@@ -107,9 +104,14 @@ impl Engine {
 
     /// The log is written through the page cache, and stays there until it gives way to other pages; as relation `log`,
     /// because it has none. InnoDB's goes past it.
-    pub(crate) fn log_enters_cache(&mut self, log: u16, offset: u64, length: u32) {
+    pub(crate) fn log_enters_cache(
+        &mut self,
+        log: u16,
+        page_bytes: u32,
+        (offset, length): (u64, u32),
+    ) {
         let Engine::Postgresql(engine) = self else { return };
-        let page = u64::from(PAGE_BYTES);
+        let page = u64::from(page_bytes);
         // Segments are used again when a checkpoint has made them superfluous.
         let pages = (engine.settings.max_wal_size.0 / page).clamp(1, u64::from(NOWHERE));
         for block in offset / page..(offset + u64::from(length)).div_ceil(page) {

@@ -98,7 +98,7 @@ impl<T: Target> Simulation<T> {
     ///
     /// # Panics
     /// If users work already.
-    pub fn skip(&mut self, transactions: u64) {
+    pub fn warm_by_load(&mut self, transactions: u64) {
         self.touch(transactions, true);
     }
 

@@ -133,7 +133,7 @@ impl<'a> Ladder<'a> {
         simulation.rest(procedure.settle);
         let to_fill = transactions_to_fill(scenario).min(effort.cached_at_most);
         if procedure.warm_up > effort.warm_up_at_most {
-            simulation.skip(to_fill);
+            simulation.warm_by_load(to_fill);
         } else if procedure.cache_warm_up > Nanos::ZERO {
             simulation.warm_caches(to_fill);
         }

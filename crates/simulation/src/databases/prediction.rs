@@ -140,14 +140,21 @@ impl<'a> SinglePlan<'a> {
     }
 }
 
+/// A cost of a window, over the same of what was simulated at its users.
+fn over_simulated(
+    window: &Observation,
+    simulated: &[Observation],
+    of: &dyn Fn(&Costs) -> Option<f64>,
+) -> Option<f64> {
+    let twin = simulated.iter().find(|twin| twin.users == window.users)?;
+    let base = of(&twin.costs).filter(|base| *base > 0.0)?;
+    Some(of(&window.costs)? / base)
+}
+
 /// By numbers of users: processor time per transaction there, over that of all windows. A transaction costs a busy host
 /// more than an idle one, whose caches it has to itself.
 pub fn cpu_scales(measured: &[Observation], simulated: &[Observation]) -> BTreeMap<u32, f64> {
-    let ratio = |window: &Observation| {
-        let twin = simulated.iter().find(|twin| twin.users == window.users)?;
-        let base = twin.costs.cpu_ns.filter(|base| *base > 0.0)?;
-        Some(window.costs.cpu_ns? / base)
-    };
+    let ratio = |window: &Observation| over_simulated(window, simulated, &|costs| costs.cpu_ns);
     let Some(all) = Range::of(measured.iter().filter_map(ratio)) else { return BTreeMap::new() };
     let users: BTreeSet<u32> = measured.iter().map(|window| window.users).collect();
     let at = |users: u32| {
@@ -171,11 +178,7 @@ pub fn fitted(
     simulated: &[Observation],
 ) -> (DemandProfile, [Option<Range>; 2]) {
     let ratios = |of: &dyn Fn(&Costs) -> Option<f64>| {
-        Range::of(measured.iter().filter_map(|window| {
-            let twin = simulated.iter().find(|twin| twin.users == window.users)?;
-            let base = of(&twin.costs).filter(|base| *base > 0.0)?;
-            Some(of(&window.costs)? / base)
-        }))
+        Range::of(measured.iter().filter_map(|window| over_simulated(window, simulated, of)))
     };
     let cpu = ratios(&|costs| costs.cpu_ns);
     // Page images depend on checkpoints and memory, which the model knows.

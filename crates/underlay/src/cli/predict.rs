@@ -178,7 +178,8 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             let changed = single.what_if((design, change), &assumed, effort, seed);
             let changed = changed.map_err(Stop::bad_input)?;
             let ratios = changed.map(|rungs| {
-                let it = rungs.into_iter().find(|it| it.users == most).unwrap_or_default();
+                let at = rungs.into_iter().find(|it| it.users == most);
+                let it = at.expect("the same rungs as the design itself");
                 let p99 = it.p99.zip(base.p99).map(|(a, b)| a.0 as f64 / b.0.max(1) as f64);
                 (it.headline / base.headline.max(f64::MIN_POSITIVE), p99)
             });
