@@ -60,16 +60,19 @@ fn tally_now(host: &TestServer) -> Tally {
     wait(host, tally(&host.target(), &parameters(Script::ReadWrite))).unwrap()
 }
 
-fn drive(
-    host: &TestServer,
-    parameters: Parameters,
-    millis: u64,
-) -> DriveSummary<SysbenchAccounting> {
-    let connector = SysbenchConnector::new(host.target(), parameters);
+/// Half a second of load, and as long after it as it takes to commit more than 20 transactions: a deadlock holds users
+/// up for `deadlock_timeout`, a second.
+fn drive(host: &TestServer, script: Script) -> DriveSummary<SysbenchAccounting> {
+    let connector = SysbenchConnector::new(host.target(), parameters(script));
     let spec = DriveSpec::new(RootSeed(9), USERS);
     let driver = Driver::start(spec, connector, Instant::now()).unwrap();
     driver.set_users(USERS);
-    std::thread::sleep(Duration::from_millis(millis));
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut committed = 0;
+    while committed <= 20 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(500));
+        committed += driver.tick().of(script.index()).committed;
+    }
     driver.stop()
 }
 
@@ -194,7 +197,7 @@ fn loads_are_driven_and_accounted_for(host: &TestServer) {
     for script in [Script::ReadWrite, Script::UpdateIndex, Script::Insert, Script::Delete] {
         let before = tally_now(host);
         let counted = commits::counted(host);
-        let summary = drive(host, parameters(script), 700);
+        let summary = drive(host, script);
         commits::assert_said_truly(host, counted, &summary);
         let counts = summary.totals.of(script.index());
         assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
@@ -357,7 +360,7 @@ fn we_drive_sysbenchs_tables(host: &TestServer) {
     assert!(matches!(refused, Err(SysbenchError::Foreign { .. })), "{refused:?}");
     for script in [Script::ReadWrite, Script::ReadOnly, Script::Insert] {
         let before = tally_now(host);
-        let summary = drive(host, parameters(script), 500);
+        let summary = drive(host, script);
         assert!(summary.totals.of(script.index()).committed > 20, "{:?}", summary.totals.samples);
         assert_clean(host, Some((&before, &summary.accounting)), "on sysbench's tables");
     }
