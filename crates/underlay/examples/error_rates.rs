@@ -1,14 +1,16 @@
 //! How often comparisons are wrong, with real servers: many studies of two identical designs (false alarms, coverage), and of
 //! two designs of which one device is slower by a known factor (power). Unattended; the studies are short.
 //!
-//! `error_rates [--studies N] [--power-studies N] [--repeats N] [--measure TIME] [--json FILE] [--folder DIR]
+//! `error_rates [--studies N|FROM..TO] [--power-studies N|FROM..TO] [--repeats N] [--measure TIME] [--json FILE] [--folder DIR]
 //! [--program PATH]`
 //!
 //! Needs root and the servers' programs; engines without one are skipped. One study takes two to three minutes at 5
-//! repeats, so that the 40 + 20 of the default take almost three hours. It has a state directory of its own and leaves nothing there.
+//! repeats, so that the 40 + 20 of the default take almost three hours; ranges divide them over several calls. FILE is written
+//! anew after each study. It has a state directory of its own and leaves nothing there.
 //! The same promises on synthetic records, within seconds: `cargo test -p underlay-report --lib error_rates`.
 
 use serde_json::{Value, json};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use underlay_database::Engine;
@@ -32,7 +34,7 @@ fn main() -> Result<ExitCode, Failure> {
     }
     std::fs::create_dir_all(&options.folder)?;
     let mut equal = Vec::new();
-    for number in 0..options.studies {
+    for number in options.studies.clone() {
         let engine = engines[number % engines.len()];
         let device = DEVICES[number / engines.len() % DEVICES.len()];
         let users = LADDERS[number / engines.len() % LADDERS.len()];
@@ -42,20 +44,18 @@ fn main() -> Result<ExitCode, Failure> {
             &text,
             &options,
         )?);
+        options.keep(&summary(&equal, &[]))?;
     }
     let mut slowed = Vec::new();
-    for number in 0..options.power_studies {
+    for number in options.power_studies.clone() {
         let engine = engines[number % engines.len()];
         let devices = [WRITE_MS, WRITE_MS * SLOWER].map(slow_writes);
         let devices = [devices[0].as_str(), devices[1].as_str()];
         let text = study(1000 + number, engine, devices, "[1]", &options);
         slowed.push(carry_out(&format!("power {}: {engine}", number + 1), &text, &options)?);
+        options.keep(&summary(&equal, &slowed))?;
     }
-    let summary = summary(&equal, &slowed);
-    println!("{summary:#}");
-    if let Some(path) = &options.json {
-        std::fs::write(path, format!("{summary:#}\n"))?;
-    }
+    println!("{:#}", summary(&equal, &slowed));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -225,8 +225,8 @@ fn summary(equal: &[Said], slowed: &[Said]) -> Value {
 }
 
 struct Options {
-    studies: usize,
-    power_studies: usize,
+    studies: Range<usize>,
+    power_studies: Range<usize>,
     repeats: u32,
     measure: String,
     json: Option<PathBuf>,
@@ -242,8 +242,8 @@ impl Options {
             .and_then(Path::parent)
             .map_or_else(|| PathBuf::from("underlay"), |target| target.join("underlay"));
         let mut options = Options {
-            studies: 40,
-            power_studies: 20,
+            studies: 0..40,
+            power_studies: 0..20,
             repeats: 5,
             measure: "5s".to_string(),
             json: None,
@@ -254,8 +254,8 @@ impl Options {
         while let Some(option) = arguments.next() {
             let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
             match option.as_str() {
-                "--studies" => options.studies = value.parse()?,
-                "--power-studies" => options.power_studies = value.parse()?,
+                "--studies" => options.studies = numbers(&value)?,
+                "--power-studies" => options.power_studies = numbers(&value)?,
                 "--repeats" => options.repeats = value.parse()?,
                 "--measure" => options.measure = value,
                 "--json" => options.json = Some(value.into()),
@@ -266,6 +266,19 @@ impl Options {
         }
         Ok(options)
     }
+
+    fn keep(&self, summary: &Value) -> Result<(), Failure> {
+        match &self.json {
+            Some(path) => Ok(std::fs::write(path, format!("{summary:#}\n"))?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The studies that a number of them, or `FROM..TO`, means; they are numbered from 0.
+fn numbers(value: &str) -> Result<Range<usize>, Failure> {
+    let (from, to) = value.split_once("..").unwrap_or(("0", value));
+    Ok(from.parse()?..to.parse()?)
 }
 
 /// Nothing of the studies remains, however they end; a folder that has other files stays.
