@@ -232,9 +232,13 @@ impl Database {
             let state = &self.sessions[session as usize];
             let touch = state.script.touches[state.next_touch as usize];
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());
-            let touched = self.pool.touch(core.now, touch.page, touch.writes, position);
+            let writes = touch.writes || self.engine.is_unhinted(touch.page);
+            let touched = self.pool.touch(core.now, touch.page, writes, position);
             if touch.writes && self.pool.dirty() > dirty {
                 self.engine.changed(position, touch.page);
+            }
+            if touched != Touched::Full && self.layout.relation(touch.page).is_heap {
+                self.engine.seen(touch.page, touch.writes);
             }
             match touched {
                 Touched::Hit(frame) => {

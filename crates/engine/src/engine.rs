@@ -1,7 +1,7 @@
 //! What engines have of their own beside the pool: caches, writers, checkpoints.
 
 use crate::cleaner::Cleaner;
-use crate::page::{NOWHERE, PageId, PageMap};
+use crate::page::{NOWHERE, PageId, PageMap, PageSet};
 use crate::pool::{ClockSweep, MidpointLru, Pool, PoolCounters};
 use crate::settings::{InnodbSettings, PostgresqlSettings};
 use crate::spec::EngineSpec;
@@ -22,6 +22,8 @@ pub(crate) struct Postgresql {
     pub(crate) checkpointer: Checkpointer,
     /// Per page: the checkpoint after which its image was logged.
     pub(crate) images: PageMap,
+    /// Pages of tables with versions of rows of which nobody has noted yet that their transaction has committed.
+    unhinted: PageSet,
     /// Misses of the pool since the background writer's last round, and its estimate.
     pub(crate) misses: u64,
     pub(crate) smoothed_misses: f64,
@@ -54,6 +56,7 @@ impl Engine {
                         settings.max_wal_size.0,
                     ),
                     images: PageMap::default(),
+                    unhinted: PageSet::default(),
                     misses: 0,
                     smoothed_misses: 0.0,
                     settings: settings.clone(),
@@ -89,6 +92,22 @@ impl Engine {
     /// durable.
     pub(crate) fn unlocks_before_flush(&self) -> bool {
         matches!(self, Engine::Innodb(_))
+    }
+
+    /// Whether reading a page of a table changes it: whoever first sees new versions of rows notes on their page that
+    /// they are committed, and prunes those that nobody sees any more.
+    pub(crate) fn is_unhinted(&self, page: PageId) -> bool {
+        matches!(self, Engine::Postgresql(engine) if engine.unhinted.contains(page))
+    }
+
+    /// A page of a table was read, or a row on it changed.
+    pub(crate) fn seen(&mut self, page: PageId, writes: bool) {
+        let Engine::Postgresql(engine) = self else { return };
+        if writes {
+            engine.unhinted.insert(page);
+        } else {
+            engine.unhinted.remove(page);
+        }
     }
 
     /// Bytes of the image of a page that has to be logged with a change of it; 0 for none.
@@ -159,5 +178,29 @@ impl Innodb {
     pub(crate) fn checkpoint_age(&mut self, position: u64, pool: &Pool) -> u64 {
         let Pool::Midpoint(pool) = pool else { return 0 };
         position - self.cleaner.oldest(position, |page| pool.changed_at(page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Engine;
+    use crate::page::PageId;
+    use crate::settings::{InnodbSettings, PostgresqlSettings};
+    use crate::spec::EngineSpec;
+
+    #[test]
+    fn the_first_reader_of_a_change_changes_the_page_on_postgresql() {
+        let page = PageId::new(0, 7);
+        let (mut engine, _) = Engine::new(&EngineSpec::Postgresql(PostgresqlSettings::default()));
+        assert!(!engine.is_unhinted(page), "rows that were loaded are frozen");
+        engine.seen(page, true);
+        assert!(engine.is_unhinted(page));
+        engine.seen(page, true);
+        assert!(engine.is_unhinted(page), "a change notes what was before it, and leaves its own");
+        engine.seen(page, false);
+        assert!(!engine.is_unhinted(page), "noted once");
+        let (mut engine, _) = Engine::new(&EngineSpec::Mariadb(InnodbSettings::default()));
+        engine.seen(page, true);
+        assert!(!engine.is_unhinted(page), "versions are in the undo log");
     }
 }

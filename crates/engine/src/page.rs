@@ -57,9 +57,61 @@ impl PageMap {
     }
 }
 
+/// A set of pages: one bit per block, found without hashing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageSet {
+    relations: Vec<Vec<u64>>,
+}
+
+impl PageSet {
+    /// Whether a page is in the set.
+    #[inline]
+    pub(crate) fn contains(&self, page: PageId) -> bool {
+        let words = self.relations.get(usize::from(page.relation()));
+        let word = words.and_then(|words| words.get(page.block() as usize / 64));
+        word.is_some_and(|word| word & (1 << (page.block() % 64)) != 0)
+    }
+
+    /// Adds a page.
+    #[inline]
+    pub(crate) fn insert(&mut self, page: PageId) {
+        let (relation, word) = (usize::from(page.relation()), page.block() as usize / 64);
+        if relation >= self.relations.len() {
+            self.relations.resize_with(relation + 1, Vec::new);
+        }
+        let words = &mut self.relations[relation];
+        if word >= words.len() {
+            words.resize(word + 1, 0);
+        }
+        words[word] |= 1 << (page.block() % 64);
+    }
+
+    /// Takes a page out.
+    #[inline]
+    pub(crate) fn remove(&mut self, page: PageId) {
+        let words = self.relations.get_mut(usize::from(page.relation()));
+        if let Some(word) = words.and_then(|words| words.get_mut(page.block() as usize / 64)) {
+            *word &= !(1 << (page.block() % 64));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NOWHERE, PageId, PageMap};
+    use super::{NOWHERE, PageId, PageMap, PageSet};
+
+    #[test]
+    fn a_set_has_the_pages_that_were_added_and_not_taken_out() {
+        let mut set = PageSet::default();
+        let pages = [PageId::new(2, 63), PageId::new(2, 64), PageId::new(0, 63)];
+        assert!(!set.contains(pages[0]));
+        set.remove(pages[0]);
+        set.insert(pages[0]);
+        set.insert(pages[1]);
+        assert_eq!(pages.map(|page| set.contains(page)), [true, true, false]);
+        set.remove(pages[0]);
+        assert_eq!(pages.map(|page| set.contains(page)), [false, true, false]);
+    }
 
     #[test]
     fn pages_keep_their_parts_and_their_numbers() {

@@ -106,14 +106,15 @@ struct Form {
     innodb: u32,
     /// Bytes of a page image: of heaps, of leaves.
     image_bytes: u32,
+    is_heap: bool,
 }
 
 const fn heap(name: &'static str, of: Of, postgresql: u32, innodb: u32) -> Form {
-    Form { name, of, postgresql, innodb, image_bytes: 7_900 }
+    Form { name, of, postgresql, innodb, image_bytes: 7_900, is_heap: true }
 }
 
 const fn leaf(name: &'static str, of: Of, postgresql: u32, innodb: u32) -> Form {
-    Form { name, of, postgresql, innodb, image_bytes: 7_400 }
+    Form { name, of, postgresql, innodb, image_bytes: 7_400, is_heap: false }
 }
 
 /// By [`Table`], without the undo log.
@@ -214,11 +215,13 @@ impl ShopPages {
                 // The largest shop stays far below 2^32 pages.
                 blocks: blocks as u32,
                 image_bytes: form.image_bytes,
+                is_heap: form.is_heap,
                 grows: form.of != Of::Products,
             }
         };
         let undo = if self.is_clustered { UNDO_BLOCKS } else { 0 };
-        let undo = Relation { name: "undo", blocks: undo, image_bytes: 0, grows: false };
+        let undo =
+            Relation { name: "undo", blocks: undo, image_bytes: 0, is_heap: false, grows: false };
         FORMS.iter().map(relation).chain([undo]).collect()
     }
 

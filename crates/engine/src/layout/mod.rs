@@ -22,6 +22,8 @@ pub struct Relation {
     /// Bytes of the log that a full image of one of its pages takes: the page without its unused
     /// middle.
     pub image_bytes: u32,
+    /// Whether it is a heap: its rows have versions, and pages note which of them are committed.
+    pub is_heap: bool,
     /// Whether it grows while users work.
     pub grows: bool,
 }
@@ -128,7 +130,13 @@ mod tests {
 
     #[test]
     fn relations_get_places_of_their_own_and_room_to_grow() {
-        let relation = |name, blocks, grows| Relation { name, blocks, image_bytes: 8_000, grows };
+        let relation = |name, blocks, grows| Relation {
+            name,
+            blocks,
+            image_bytes: 8_000,
+            is_heap: true,
+            grows,
+        };
         let relations =
             vec![relation("a", 2, false), relation("b", 3, true), relation("c", 1, true)];
         let layout =

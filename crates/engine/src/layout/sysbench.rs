@@ -61,20 +61,23 @@ impl SysbenchPages {
 
     /// The relations with their initial sizes.
     pub fn relations(&self) -> Vec<Relation> {
-        let of = |name, per: u64, image_bytes| Relation {
+        let of = |name, per: u64, (image_bytes, is_heap)| Relation {
             name,
             // What is cut off here does not fit any volume either.
             blocks: self.rows().div_ceil(per).min(u64::from(u32::MAX)) as u32,
             image_bytes,
+            is_heap,
             grows: true,
         };
-        let mut keys = of("sbtest_pkey", self.per.key, 7_400);
+        let leaf = (7_400, false);
+        let mut keys = of("sbtest_pkey", self.per.key, leaf);
         let undo = if self.is_clustered { UNDO_BLOCKS as u32 } else { 0 };
         if self.is_clustered {
             keys.blocks = 0;
         }
-        let undo = Relation { name: "undo", blocks: undo, image_bytes: 0, grows: false };
-        vec![of("sbtest", self.per.row, 8_150), keys, of("k", self.per.k, 7_400), undo]
+        let undo =
+            Relation { name: "undo", blocks: undo, image_bytes: 0, is_heap: false, grows: false };
+        vec![of("sbtest", self.per.row, (8_150, true)), keys, of("k", self.per.k, leaf), undo]
     }
 
     /// The number of a row among all: tables and ids count from 1, and ids behind the loaded ones

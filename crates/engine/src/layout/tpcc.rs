@@ -161,14 +161,14 @@ impl TpccPages {
         let orders = districts * u64::from(INITIAL_ORDERS_PER_DISTRICT);
         let new_orders = districts * u64::from(INITIAL_NEW_ORDERS_PER_DISTRICT);
         let stock = warehouses * u64::from(STOCK_PER_WAREHOUSE);
-        let relation = |name, blocks: u64, image_bytes, grows| {
+        let relation = |name, blocks: u64, (image_bytes, is_heap), grows| {
             // Parameters::WAREHOUSES_MAX keeps all of them below 2^32.
-            Relation { name, blocks: blocks as u32, image_bytes, grows }
+            Relation { name, blocks: blocks as u32, image_bytes, is_heap, grows }
         };
         let packed = |rows: u64, per: u32| rows.div_ceil(u64::from(per));
         // Indexes that grow have leaves of their own per district.
         let by_district = |rows: u32, per: u32| districts * u64::from(rows.div_ceil(per));
-        let (heap, leaf) = (7_900, 7_400);
+        let (heap, leaf) = ((7_900, true), (7_400, false));
         let (clustered, heaps) = if self.is_clustered { (1, 0) } else { (0, 1) };
         let ordered = |heap: u64, leaves: u64| clustered * leaves + heaps * heap;
         let orders_leaves = by_district(INITIAL_ORDERS_PER_DISTRICT, per.three_numbers_key);
@@ -177,8 +177,8 @@ impl TpccPages {
         let lines = packed(districts * u64::from(lines), per.order_line);
         let new_order_leaves = by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.new_order);
         vec![
-            relation("warehouse", packed(warehouses, per.warehouse), 4_000, false),
-            relation("district", packed(districts, per.district), 4_000, false),
+            relation("warehouse", packed(warehouses, per.warehouse), (4_000, true), false),
+            relation("district", packed(districts, per.district), (4_000, true), false),
             relation("customer", packed(customers, per.customer), heap, !self.is_clustered),
             relation("history", packed(customers, per.history), heap, true),
             relation("orders", ordered(packed(orders, per.orders), orders_leaves), heap, true),
@@ -218,7 +218,7 @@ impl TpccPages {
                 false,
             ),
             relation("order_line_pkey", heaps * line_leaves, leaf, true),
-            relation("undo", clustered * u64::from(UNDO_BLOCKS), 0, false),
+            relation("undo", clustered * u64::from(UNDO_BLOCKS), (0, false), false),
         ]
     }
 

@@ -70,15 +70,16 @@ impl BatchSource {
     /// The table with the size that it will have, so that its place is large enough.
     pub(crate) fn relations(batch: &BatchSpec, engine: &EngineSpec) -> Vec<Relation> {
         let (rows, keys) = per_page(engine);
-        let relation = |name, per: u64, image_bytes| Relation {
+        let relation = |name, per: u64, (image_bytes, is_heap)| Relation {
             name,
             blocks: u64::from(batch.rows).div_ceil(per) as u32,
             image_bytes,
+            is_heap,
             grows: true,
         };
-        let mut relations = vec![relation("orders", rows, 8_000)];
+        let mut relations = vec![relation("orders", rows, (8_000, true))];
         if matches!(engine, EngineSpec::Postgresql(_)) {
-            relations.push(relation("orders_pkey", keys, 7_400));
+            relations.push(relation("orders_pkey", keys, (7_400, false)));
         }
         relations
     }
