@@ -1,15 +1,19 @@
-//! What happened in the measured windows: drifts and checkpoints.
+//! What happened in the measured windows: drifts, checkpoints and autovacuum.
 
 use underlay_core::Nanos;
 use underlay_record::conventions::document;
 
 use crate::analysis::{Finding, FindingSeverity, SteadyState, Window};
 use crate::confounds::engine_settings;
+use crate::observed::WindowFacts;
 use crate::verdict::gates;
 use crate::verdict::steady::SHORTEST_S;
-use crate::wording::count;
+use crate::wording::{count, percent};
 
-use super::{Evidence, block_load, finding, places, warning};
+use super::{Evidence, above, block_load, finding, grouped, places, warning};
+
+/// Autovacuum workers, on average over a window, that are mentioned.
+const AUTOVACUUM_WORKERS: f64 = 0.05;
 
 pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
     // Backups have no rate that could be steady, and nobody changes a page while they are taken.
@@ -48,7 +52,25 @@ pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
         findings.push(finding(FindingSeverity::Information, "steadiness-unknown", text));
     }
     findings.extend(checkpoints(evidence));
+    findings.extend(autovacuum(evidence));
     findings
+}
+
+/// Windows in which the server vacuumed or analysed tables of its own accord. It begins by the number of changed rows, so
+/// one rung may have it and another not.
+fn autovacuum(evidence: &Evidence<'_>) -> Option<Finding> {
+    let workers = |window: &WindowFacts| Some(window.waits.as_ref()?.autovacuum);
+    grouped(
+        evidence,
+        |group| above(group, AUTOVACUUM_WORKERS, workers),
+        |places, largest| {
+            let share = percent(largest.min(1.0));
+            let text = format!(
+                "autovacuum worked for up to {share} of a window, and read and wrote beside the users: {places}"
+            );
+            finding(FindingSeverity::Information, "autovacuum", text)
+        },
+    )
 }
 
 /// Windows that hold less than one checkpoint cycle say nothing about checkpoints.

@@ -12,6 +12,8 @@ use crate::analysis::TimeClass;
 
 /// The kind of server process that serves a client.
 const CLIENT_BACKEND: &str = "client backend";
+/// The kind that vacuums and analyses tables of its own accord.
+const AUTOVACUUM_WORKER: &str = "autovacuum worker";
 
 /// Sampled sessions over a span.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +32,8 @@ pub(crate) struct WaitSummary {
     pub(crate) log_holders: Roots,
     /// Sessions that wait for a page that another one reads, and what that one does.
     pub(crate) page_holders: Roots,
+    /// Mean number of autovacuum workers.
+    pub(crate) autovacuum: f64,
 }
 
 /// What the sessions at the roots of waits were doing, in mean numbers of sessions that wait for them.
@@ -88,6 +92,9 @@ impl WaitSummary {
             summary.lock_holders.add(&window.holders);
             summary.log_holders.add(&window.log_holders);
             summary.page_holders.add(&window.page_holders);
+            let workers = window.background.iter();
+            let workers = workers.filter(|count| count.key.backend_type == AUTOVACUUM_WORKER);
+            summary.autovacuum += workers.map(|count| f64::from(count.sessions)).sum::<f64>();
         }
         let held: f64 = summary.holders.values().sum();
         summary.holders.values_mut().for_each(|share| *share /= held);
@@ -99,6 +106,7 @@ impl WaitSummary {
         }
         summary.log_holders.scale(1.0 / samples);
         summary.page_holders.scale(1.0 / samples);
+        summary.autovacuum /= samples;
         (summary.samples > 0).then_some(summary)
     }
 }
@@ -235,12 +243,17 @@ mod tests {
                 count(key("active", "IO", "WALSync", "client backend"), 3),
                 count(key("idle in transaction", "Client", "ClientRead", "client backend"), 1),
             ],
-            background: Vec::new(),
+            background: vec![
+                count(key("active", "Timeout", "VacuumDelay", "autovacuum worker"), 12),
+                count(key("active", "", "", "autovacuum worker"), 3),
+                count(key("active", "IO", "DataFileWrite", "checkpointer"), 7),
+            ],
             log_holders: Vec::new(),
             page_holders: Vec::new(),
         };
         let summary = WaitSummary::of([&window, &window].into_iter()).unwrap();
         assert_eq!(summary.samples, 40);
+        assert_eq!(summary.autovacuum, 0.75);
         assert_eq!(summary.sessions[&TimeClass::Log], 3.0);
         assert_eq!(summary.sessions[&TimeClass::Client], 1.0);
         assert!(!summary.sessions.contains_key(&TimeClass::Cpu), "workers are no clients");

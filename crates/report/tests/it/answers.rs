@@ -8,6 +8,7 @@ use underlay_report::analysis::{
 };
 use underlay_report::{Analysis, Colour, terminal_summary};
 
+use crate::simulation::SAMPLES;
 use crate::synthetic::{Job, Scenario, nvme, record, sata, scenario};
 
 pub fn analysis(scenario: &Scenario) -> Analysis {
@@ -315,12 +316,16 @@ fn other_doubts_become_findings() {
     let mut doubtful = quick(scenario(vec![sata(), nvme()]));
     doubtful.errors_per_mille = 20;
     doubtful.working_set_ratio = 0.4;
+    doubtful.vacuumed = SAMPLES / 4;
     let found = analysis(&doubtful);
     assert!(has(&found, FindingSeverity::Warning, "errors"));
     assert!(has(&found, FindingSeverity::Warning, "data-fits-cache"));
     assert!(has(&found, FindingSeverity::Information, "steadiness-unknown"));
     assert!(has(&found, FindingSeverity::Information, "checkpoint-cycle"));
     assert!(has(&found, FindingSeverity::Information, "source"));
+    let vacuum = found.findings.iter().find(|finding| finding.code == "autovacuum");
+    let text = &vacuum.expect("it was seen").text;
+    assert!(text.starts_with("autovacuum worked for up to 25 % of a window, "), "{text}");
     assert!(found.findings.is_sorted_by_key(|finding| finding.severity));
 }
 

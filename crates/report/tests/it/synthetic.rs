@@ -142,6 +142,8 @@ pub struct Scenario {
     pub key_think: f64,
     /// Attempts that fail, per thousand.
     pub errors_per_mille: u64,
+    /// Samples per second in which an autovacuum worker was seen.
+    pub vacuumed: u32,
     pub working_set_ratio: f64,
     /// On MariaDB instead of PostgreSQL.
     pub mariadb: Option<OnMariadb>,
@@ -268,6 +270,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         drift: 1.0,
         key_think: 0.0,
         errors_per_mille: 0,
+        vacuumed: 0,
         working_set_ratio: 4.0,
         mariadb: None,
         devices: Devices::Own,

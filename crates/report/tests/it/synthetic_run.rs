@@ -198,7 +198,8 @@ impl SimulatedRun<'_> {
             recorder.histogram(run, interval, histogram_scope::DATASTORE, name, &latency).unwrap();
         }
         if !self.scenario.absent.contains(&"waits") {
-            recorder.waits(run, &waits(interval, happened, self.top_users())).unwrap();
+            let sampled = waits(interval, happened, self.top_users(), self.scenario.vacuumed);
+            recorder.waits(run, &sampled).unwrap();
         }
         for (index, (name, values)) in self.values(counters).into_iter().enumerate() {
             if !self.scenario.absent.contains(&name) {
@@ -582,7 +583,7 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
 }
 
 /// All sessions are open from the start: those of users that are not active yet are idle.
-fn waits(interval: Interval, happened: &Second, top_users: u32) -> WaitWindow {
+fn waits(interval: Interval, happened: &Second, top_users: u32, workers: u32) -> WaitWindow {
     let active: u32 = happened.samples.iter().sum();
     let mut samples = happened.samples;
     samples[0] += top_users * SAMPLES - active;
@@ -612,7 +613,18 @@ fn waits(interval: Interval, happened: &Second, top_users: u32) -> WaitWindow {
         clients,
         holder_samples: 5,
         holders: Vec::new(),
-        background: Vec::new(),
+        background: (workers > 0)
+            .then(|| WaitCount {
+                key: WaitKey {
+                    state: "active".into(),
+                    class: "Timeout".into(),
+                    event: "VacuumDelay".into(),
+                    backend_type: "autovacuum worker".into(),
+                },
+                sessions: workers,
+            })
+            .into_iter()
+            .collect(),
         log_holders: Vec::new(),
         page_holders: Vec::new(),
     }
