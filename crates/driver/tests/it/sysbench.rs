@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{TestServer, commits};
+use crate::support::{TestServer, commits, work_until};
 use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
 use underlay_database::managed::Listen;
@@ -60,19 +60,12 @@ fn tally_now(host: &TestServer) -> Tally {
     wait(host, tally(&host.target(), &parameters(Script::ReadWrite))).unwrap()
 }
 
-/// Half a second of load, and as long after it as it takes to commit more than 20 transactions: a deadlock holds users
-/// up for `deadlock_timeout`, a second.
 fn drive(host: &TestServer, script: Script) -> DriveSummary<SysbenchAccounting> {
     let connector = SysbenchConnector::new(host.target(), parameters(script));
     let spec = DriveSpec::new(RootSeed(9), USERS);
     let driver = Driver::start(spec, connector, Instant::now()).unwrap();
     driver.set_users(USERS);
-    let end = Instant::now() + Duration::from_secs(20);
-    let mut committed = 0;
-    while committed <= 20 && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(500));
-        committed += driver.tick().of(script.index()).committed;
-    }
+    work_until(&driver, 20);
     driver.stop()
 }
 

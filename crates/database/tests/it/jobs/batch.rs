@@ -198,7 +198,7 @@ fn a_killed_server_keeps_what_it_acknowledged(
             other => panic!("{mode}: a session ended with {other:?} before the server was killed"),
         }
     }
-    assert!(report.rows() > 100, "{mode}: only {} rows before the kill", report.rows());
+    assert!(report.rows() > 10, "{mode}: only {} rows before the kill", report.rows());
     running.server.start().unwrap();
     running.server.wait_ready(Duration::from_secs(30)).unwrap();
 

@@ -3,11 +3,25 @@
 pub mod commits;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use underlay_database::managed::{Listen, Server, ServerSpec, StopMode, find_installs};
 use underlay_database::{Engine, Target};
+use underlay_driver::Driver;
 use underlay_host::{StateDir, Teardown, unprivileged_user};
+use underlay_workload::transactional::RunAccounting;
+
+/// Waits half a second, and up to 20 until more than `least` transactions have been committed of what the headline counts: on
+/// a busy host, and where a deadlock holds users up for a second (`deadlock_timeout`), it takes its time.
+pub fn work_until<B: RunAccounting>(driver: &Driver<B>, least: u64) {
+    let end = Instant::now() + Duration::from_secs(20);
+    let mut committed = 0;
+    while committed <= least && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(500));
+        committed += driver.tick().headline_count();
+    }
+}
 
 /// A running server.
 pub struct TestServer {
