@@ -53,7 +53,8 @@ impl Database {
 
     /// Processor time that nothing waits for, of writing so many pages.
     fn use_processor<T: Target>(&mut self, core: &mut Core<T>, pages: u64) {
-        let work = Nanos(self.demands.cpu_per_page_write.0 * pages);
+        let work = self.demands.cpu_per_page_write.0 * pages;
+        let work = Nanos((work as f64 * self.cpu_scale).round() as u64);
         if work > Nanos::ZERO {
             core.cpus[self.spec.host].submit(core.now, work, Task::Background);
         }

@@ -102,7 +102,7 @@ impl<T: Target> Simulation<T> {
         self.touch(transactions, true);
     }
 
-    /// Processor times of the servers' sessions are multiplied by `scale` from now on.
+    /// Processor times of the servers are multiplied by `scale` from now on.
     pub fn scale_cpu(&mut self, scale: f64) {
         self.databases.iter_mut().for_each(|database| database.cpu_scale = scale);
     }

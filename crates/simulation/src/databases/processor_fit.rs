@@ -20,6 +20,8 @@ const HEADLINES: [&str; 2] = ["nopm", "result"];
 /// Windows of trials end at this length.
 const TRIAL: Nanos = Nanos::from_secs(30);
 const TRIALS: usize = 8;
+/// Before each of them, for its factor to show.
+const SETTLING: Nanos = Nanos::from_secs(5);
 /// A trial this near to the published number, as a share, is the fit.
 const NEAR: f64 = 0.03;
 /// Factors that are believed.
@@ -91,39 +93,35 @@ impl FitPoint {
     ) -> Result<Option<ProcessorFit>, LadderError> {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
-        let mut made = match scenario(point, design, self.users, assumed) {
-            Ok(made) if !made.databases.iter().all(|it| asks_at_once(&it.load)) => return Ok(None),
-            Ok(made) => made,
-            // Told by whoever simulates the study.
-            Err(_) => return Ok(None),
+        let made = match scenario(point, design, self.users, assumed) {
+            Ok(made) if made.databases.iter().all(|it| asks_at_once(&it.load)) => made,
+            // What cannot be simulated is told by whoever simulates the study.
+            Ok(_) | Err(_) => return Ok(None),
+        };
+        let Ok(target) = DesignTarget::in_study(point, self.design, seed.child("storage", 0))
+        else {
+            return Ok(None);
         };
         let mut procedure = point.procedure.clone();
         procedure.measure = procedure.measure.min(TRIAL);
         // Nothing but its rung, whose users the warm-up rises to.
         procedure.users = vec![self.users];
         procedure.warm_up_to = None;
-        if procedure.warm_up > Nanos::ZERO {
-            procedure.ramp_up = Nanos::ZERO;
+        procedure.ramp_up = SETTLING;
+        // Caches are filled once: trials follow each other on the same databases.
+        let mut ladder = Ladder::new((target, &made), &procedure, Effort::OF_STUDIES, seed)?;
+        if !ladder.warm_up(&mut |_, _, _| goes_on()) {
+            return Ok(None);
         }
-        let mut trial = |factor: f64| -> Result<Option<f64>, LadderError> {
-            scale(&mut made, factor);
-            let storage = seed.child("storage", 0);
-            let Ok(target) = DesignTarget::in_study(point, self.design, storage) else {
-                return Ok(None);
-            };
-            let effort = Effort::OF_STUDIES;
-            let mut ladder = Ladder::new((target, &made), &procedure, effort, seed)?;
-            if !ladder.warm_up(&mut |_, _, _| goes_on()) {
-                return Ok(None);
-            }
+        let mut trial = |factor: f64| {
+            ladder.scale_cpu(factor);
             let rung = ladder.rung(self.users, &mut |_, _, _| goes_on());
-            scale(&mut made, 1.0 / factor);
-            Ok(Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on()))
+            Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on())
         };
         let mut trials: Vec<(f64, f64)> = Vec::new();
         let mut factor = 1.0;
         while trials.len() < TRIALS {
-            let Some(simulated) = trial(factor)? else { return Ok(None) };
+            let Some(simulated) = trial(factor) else { return Ok(None) };
             trials.push((factor, simulated));
             if (self.value / simulated).ln().abs() <= NEAR {
                 break;
