@@ -57,41 +57,69 @@ impl PageMap {
     }
 }
 
-/// A set of pages: one bit per block, found without hashing.
+/// A set of blocks of a relation: one bit per block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockSet {
+    words: Vec<u64>,
+}
+
+impl BlockSet {
+    /// Whether a block is in the set.
+    #[inline]
+    pub(crate) fn contains(&self, block: u32) -> bool {
+        self.words.get(block as usize / 64).is_some_and(|word| word & (1 << (block % 64)) != 0)
+    }
+
+    /// Adds a block. Whether it was there already.
+    #[inline]
+    pub(crate) fn insert(&mut self, block: u32) -> bool {
+        let (word, bit) = (block as usize / 64, 1_u64 << (block % 64));
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let was_there = self.words[word] & bit != 0;
+        self.words[word] |= bit;
+        was_there
+    }
+
+    /// Takes a block out.
+    #[inline]
+    pub(crate) fn remove(&mut self, block: u32) {
+        if let Some(word) = self.words.get_mut(block as usize / 64) {
+            *word &= !(1 << (block % 64));
+        }
+    }
+}
+
+/// A set of pages, found without hashing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PageSet {
-    relations: Vec<Vec<u64>>,
+    relations: Vec<BlockSet>,
 }
 
 impl PageSet {
     /// Whether a page is in the set.
     #[inline]
     pub(crate) fn contains(&self, page: PageId) -> bool {
-        let words = self.relations.get(usize::from(page.relation()));
-        let word = words.and_then(|words| words.get(page.block() as usize / 64));
-        word.is_some_and(|word| word & (1 << (page.block() % 64)) != 0)
+        let blocks = self.relations.get(usize::from(page.relation()));
+        blocks.is_some_and(|blocks| blocks.contains(page.block()))
     }
 
     /// Adds a page.
     #[inline]
     pub(crate) fn insert(&mut self, page: PageId) {
-        let (relation, word) = (usize::from(page.relation()), page.block() as usize / 64);
+        let relation = usize::from(page.relation());
         if relation >= self.relations.len() {
-            self.relations.resize_with(relation + 1, Vec::new);
+            self.relations.resize_with(relation + 1, BlockSet::default);
         }
-        let words = &mut self.relations[relation];
-        if word >= words.len() {
-            words.resize(word + 1, 0);
-        }
-        words[word] |= 1 << (page.block() % 64);
+        self.relations[relation].insert(page.block());
     }
 
     /// Takes a page out.
     #[inline]
     pub(crate) fn remove(&mut self, page: PageId) {
-        let words = self.relations.get_mut(usize::from(page.relation()));
-        if let Some(word) = words.and_then(|words| words.get_mut(page.block() as usize / 64)) {
-            *word &= !(1 << (page.block() % 64));
+        if let Some(blocks) = self.relations.get_mut(usize::from(page.relation())) {
+            blocks.remove(page.block());
         }
     }
 }

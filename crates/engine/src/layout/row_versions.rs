@@ -9,28 +9,11 @@
 //! Not here: vacuum, which would let other pages take rows, and splits of index leaves.
 
 use crate::hashing::NumberMap;
-use crate::page::PageId;
+use crate::page::{BlockSet, PageId};
 
-/// Which pages of a table have room for a new version.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Room {
-    /// One bit per block.
-    bits: Vec<u64>,
-}
-
-impl Room {
-    /// A row of a block changes. Whether its new version stays on the block; afterwards there is
-    /// room, as the old version goes.
-    pub(crate) fn take(&mut self, block: u32) -> bool {
-        let (word, bit) = (block as usize / 64, 1_u64 << (block % 64));
-        if word >= self.bits.len() {
-            self.bits.resize(word + 1, 0);
-        }
-        let had = self.bits[word] & bit != 0;
-        self.bits[word] |= bit;
-        had
-    }
-}
+/// Pages of a table that have room for a new version. A row on block `b` changes: [`BlockSet::insert`] says whether its new
+/// version stays there. Afterwards there is room, as the old version goes.
+pub(crate) type Room = BlockSet;
 
 /// The places of the rows of a table that was loaded in the order of its keys, with full pages.
 #[derive(Clone, Debug)]
@@ -73,7 +56,7 @@ impl RowVersions {
         let page = self.page(row);
         let block = self.block(self.end);
         // The page at the end is not full yet.
-        if self.room.take(page.block()) || block == page.block() {
+        if self.room.insert(page.block()) || block == page.block() {
             return (page, None);
         }
         self.end += 1;

@@ -431,12 +431,12 @@ impl TpccSource {
         if let Some(heaps) = &mut self.heaps
             && !heaps.is_frozen
         {
-            if !heaps.orders.take(orders.block()) {
+            if !heaps.orders.insert(orders.block()) {
                 order_end = Some(pages.orders(self.orders));
                 self.orders += 1;
             }
             // The lines of an order change together: none of them finds the place of another one.
-            if !heaps.order_lines.take(lines.block()) {
+            if !heaps.order_lines.insert(lines.block()) {
                 line_end = Some(pages.order_line(self.order_lines));
                 self.order_lines += u64::from(LINES_PER_ORDER);
             }
