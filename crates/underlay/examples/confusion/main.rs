@@ -4,8 +4,10 @@
 //! Printed: per induced bottleneck, how often each name was given; and how many answers were right, mixed where two
 //! elasticities are within 25 %, without a confident name, or confidently wrong.
 //!
-//! `confusion --program FILE [--engine postgresql|mariadb]... [--seeds N] [--only NAME]... [--state DIR] [--keep DIR]
-//! [--json FILE]`
+//! `confusion --program FILE [--engine postgresql|mariadb]... [--seeds N|FROM..TO] [--only NAME]... [--state DIR]
+//! [--keep DIR] [--json FILE]`
+//!
+//! Seeds are numbered from 1, and TO is left out. FILE is written after each cell, so that what was measured stays.
 //!
 //! Needs root, as emulated storage does. What is induced from outside (a busy host, a throttled load generator) is in
 //! [`outside`]; the studies are in [`induced`]; what counts as right is in [`verdict`].
@@ -16,6 +18,7 @@ mod verdict;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,7 +38,7 @@ struct Cell {
 struct Options {
     program: PathBuf,
     engines: Vec<String>,
-    seeds: u64,
+    seeds: Range<u64>,
     only: Vec<String>,
     state: PathBuf,
     keep: Option<PathBuf>,
@@ -53,18 +56,18 @@ fn main() -> Result<(), Failure> {
             if !options.only.is_empty() && !options.only.iter().any(|name| name == induced.name) {
                 continue;
             }
-            for seed in 1..=options.seeds {
+            for seed in options.seeds.clone() {
                 let judged = run(&options, folder, engine, &induced, seed)
                     .unwrap_or_else(|error| Judged::failed(&error.to_string()));
                 println!("{engine} {} seed {seed}: {}", induced.name, judged.line());
                 cells.push(Cell { engine: engine.clone(), induced: induced.name, seed, judged });
+                if let Some(path) = &options.json {
+                    std::fs::write(path, format!("{:#}", as_json(&cells)))?;
+                }
             }
         }
     }
     print_matrix(&cells);
-    if let Some(path) = &options.json {
-        std::fs::write(path, format!("{:#}", as_json(&cells)))?;
-    }
     Ok(())
 }
 
@@ -154,7 +157,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
     let mut options = Options {
         program: PathBuf::from("target/release/underlay"),
         engines: Vec::new(),
-        seeds: 5,
+        seeds: 1..6,
         only: Vec::new(),
         state: std::env::temp_dir().join(format!("underlay-confusion-{}", std::process::id())),
         keep: None,
@@ -165,7 +168,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
         match argument.as_str() {
             "--program" => options.program = value()?.into(),
             "--engine" => options.engines.push(value()?),
-            "--seeds" => options.seeds = value()?.parse()?,
+            "--seeds" => options.seeds = seeds(&value()?)?,
             "--only" => options.only.push(value()?),
             "--state" => options.state = value()?.into(),
             "--keep" => options.keep = Some(value()?.into()),
@@ -178,4 +181,12 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
     }
     options.program = options.program.canonicalize()?;
     Ok(options)
+}
+
+/// The seeds that a number of them, or `FROM..TO`, means.
+fn seeds(value: &str) -> Result<Range<u64>, Failure> {
+    match value.split_once("..") {
+        Some((from, to)) => Ok(from.parse()?..to.parse()?),
+        None => Ok(1..value.parse::<u64>()? + 1),
+    }
 }
