@@ -8,8 +8,7 @@
 //!
 //! Not here: vacuum, which would let other pages take rows, and splits of index leaves.
 
-use crate::hashing::NumberMap;
-use crate::page::{BlockSet, PageId};
+use crate::page::{BlockSet, NOWHERE, PageId};
 
 /// Pages of a table that have room for a new version. A row on block `b` changes: [`BlockSet::insert`] says whether its new
 /// version stays there. Afterwards there is room, as the old version goes.
@@ -23,8 +22,22 @@ pub(crate) struct RowVersions {
     /// The place behind the last row, in rows.
     end: u64,
     room: Room,
-    /// Blocks of rows that have left the page they were loaded to.
-    moved: NumberMap<u32>,
+    /// Per loaded page: the row that has left it, which makes room for the others. As long as the highest page that one
+    /// has left.
+    moved: Vec<Moved>,
+}
+
+/// A row that has left the page where it was loaded.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    /// Its number among the rows of that page.
+    slot: u16,
+    /// Where it is; [`NOWHERE`] if none has left.
+    block: u32,
+}
+
+impl Moved {
+    const NONE: Moved = Moved { slot: 0, block: NOWHERE };
 }
 
 impl RowVersions {
@@ -32,13 +45,7 @@ impl RowVersions {
     pub(crate) fn new(relation: u16, rows: u64, rows_per_page: u32) -> RowVersions {
         // New rows begin a page of their own: the last loaded page counts as full.
         let end = rows.div_ceil(u64::from(rows_per_page)) * u64::from(rows_per_page);
-        RowVersions {
-            relation,
-            rows_per_page,
-            end,
-            room: Room::default(),
-            moved: NumberMap::default(),
-        }
+        RowVersions { relation, rows_per_page, end, room: Room::default(), moved: Vec::new() }
     }
 
     fn block(&self, place: u64) -> u32 {
@@ -47,8 +54,15 @@ impl RowVersions {
 
     /// The page of a row, by its number in the order of loading.
     pub(crate) fn page(&self, row: u64) -> PageId {
-        let block = self.moved.get(&row).copied().unwrap_or_else(|| self.block(row));
-        PageId::new(self.relation, block)
+        let loaded = self.block(row);
+        let moved = self.moved.get(loaded as usize).copied().unwrap_or(Moved::NONE);
+        let has_left = moved.block != NOWHERE && moved.slot == self.slot(row);
+        PageId::new(self.relation, if has_left { moved.block } else { loaded })
+    }
+
+    /// A row's number among those that were loaded to its page.
+    fn slot(&self, row: u64) -> u16 {
+        (row % u64::from(self.rows_per_page)) as u16
     }
 
     /// A row changes. The page where it was, and where its new version is unless it is the same.
@@ -60,7 +74,13 @@ impl RowVersions {
             return (page, None);
         }
         self.end += 1;
-        self.moved.insert(row, block);
+        let loaded = self.block(row) as usize;
+        if loaded >= self.moved.len() {
+            self.moved.resize(loaded + 1, Moved::NONE);
+        }
+        let moved = &self.moved[loaded];
+        debug_assert!(moved.block == NOWHERE || moved.slot == self.slot(row), "one row leaves");
+        self.moved[loaded] = Moved { slot: self.slot(row), block };
         (page, Some(PageId::new(self.relation, block)))
     }
 }

@@ -11,12 +11,40 @@ use crate::page::{NOWHERE, PageId, PageMap};
 /// PostgreSQL's highest usage count.
 const USAGE_MAX: u8 = 5;
 
+/// Eight bytes: a pool has millions.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    page: PageId,
+    block: u32,
+    relation: u16,
     usage: u8,
-    is_dirty: bool,
-    is_loading: bool,
+    /// [`DIRTY`] and [`LOADING`].
+    state: u8,
+}
+
+const DIRTY: u8 = 1;
+const LOADING: u8 = 2;
+
+impl Frame {
+    fn new(page: PageId, usage: u8, is_dirty: bool) -> Frame {
+        let state = if is_dirty { DIRTY } else { 0 };
+        Frame { block: page.block(), relation: page.relation(), usage, state }
+    }
+
+    fn page(self) -> PageId {
+        PageId::new(self.relation, self.block)
+    }
+
+    fn is_dirty(self) -> bool {
+        self.state & DIRTY != 0
+    }
+
+    fn is_loading(self) -> bool {
+        self.state & LOADING != 0
+    }
+
+    fn set(&mut self, state: u8, is_set: bool) {
+        self.state = if is_set { self.state | state } else { self.state & !state };
+    }
 }
 
 /// The pool.
@@ -65,8 +93,8 @@ impl ClockSweep {
             self.counters.hits += 1;
             let frame = &mut self.frames[place as usize];
             frame.usage = (frame.usage + 1).min(self.usage_max);
-            if writes && !frame.is_dirty {
-                frame.is_dirty = true;
+            if writes && !frame.is_dirty() {
+                frame.set(DIRTY, true);
                 self.dirty += 1;
             }
             return Touched::Hit(place);
@@ -75,18 +103,18 @@ impl ClockSweep {
     }
 
     fn load(&mut self, page: PageId, is_dirty: bool) -> Touched {
-        let entering = Frame { page, usage: self.usage_first, is_dirty, is_loading: false };
+        let entering = Frame::new(page, self.usage_first, is_dirty);
         let (place, evicted) = if self.frames.len() < self.frames_max as usize {
             self.frames.push(entering);
             (self.frames.len() as u32 - 1, None)
         } else {
             let Some(place) = self.victim() else { return Touched::Full };
             let old = std::mem::replace(&mut self.frames[place as usize], entering);
-            self.places.set(old.page, NOWHERE);
+            self.places.set(old.page(), NOWHERE);
             self.counters.evictions += 1;
-            self.counters.dirty_evictions += u64::from(old.is_dirty);
-            self.dirty -= u32::from(old.is_dirty);
-            (place, Some((old.page, old.is_dirty)))
+            self.counters.dirty_evictions += u64::from(old.is_dirty());
+            self.dirty -= u32::from(old.is_dirty());
+            (place, Some((old.page(), old.is_dirty())))
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
@@ -108,7 +136,7 @@ impl ClockSweep {
             let place = self.hand;
             self.hand = if place + 1 == self.frames_max { 0 } else { place + 1 };
             let frame = &mut self.frames[place as usize];
-            if frame.is_loading {
+            if frame.is_loading() {
                 continue;
             }
             if frame.usage == 0 {
@@ -137,39 +165,39 @@ impl ClockSweep {
 
     /// Marks a frame as being read into, or as read.
     pub fn set_loading(&mut self, frame: u32, is_loading: bool) {
-        self.frames[frame as usize].is_loading = is_loading;
+        self.frames[frame as usize].set(LOADING, is_loading);
     }
 
     /// Whether a frame is being read into.
     pub fn is_loading(&self, frame: u32) -> bool {
-        self.frames[frame as usize].is_loading
+        self.frames[frame as usize].is_loading()
     }
 
     /// The page of a frame.
     pub fn page(&self, frame: u32) -> PageId {
-        self.frames[frame as usize].page
+        self.frames[frame as usize].page()
     }
 
     /// Marks a page as written, if it is in memory and dirty; whether it was.
     pub fn clean(&mut self, page: PageId) -> bool {
         let place = self.places.get(page);
-        if place == NOWHERE || !self.frames[place as usize].is_dirty {
+        if place == NOWHERE || !self.frames[place as usize].is_dirty() {
             return false;
         }
-        self.frames[place as usize].is_dirty = false;
+        self.frames[place as usize].set(DIRTY, false);
         self.dirty -= 1;
         true
     }
 
     /// Marks all pages as written.
     pub fn clean_all(&mut self) {
-        self.frames.iter_mut().for_each(|frame| frame.is_dirty = false);
+        self.frames.iter_mut().for_each(|frame| frame.set(DIRTY, false));
         self.dirty = 0;
     }
 
     /// Every dirty page, in no order.
     pub fn dirty_pages(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.frames.iter().filter(|frame| frame.is_dirty).map(|frame| frame.page)
+        self.frames.iter().filter(|frame| frame.is_dirty()).map(|frame| frame.page())
     }
 
     /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames
@@ -187,9 +215,9 @@ impl ClockSweep {
             let frame = &self.frames[place as usize];
             if frame.usage == 0 {
                 reusable += 1;
-                if frame.is_dirty {
+                if frame.is_dirty() {
                     found += 1;
-                    pages.push(frame.page);
+                    pages.push(frame.page());
                 }
             }
         }
@@ -198,7 +226,7 @@ impl ClockSweep {
     /// Whether a page is in memory and dirty.
     pub fn is_dirty(&self, page: PageId) -> bool {
         let place = self.places.get(page);
-        place != NOWHERE && self.frames[place as usize].is_dirty
+        place != NOWHERE && self.frames[place as usize].is_dirty()
     }
 
     /// Number of dirty pages.
