@@ -21,6 +21,20 @@ impl Database {
         self.engine.take();
     }
 
+    /// Whether it has the caches of `other` after the same fill, apart from what its users draw.
+    pub(crate) fn is_like(&self, other: &Database) -> bool {
+        let (own, other) = (&self.spec, &other.spec);
+        (&own.engine, &own.workload, &own.mix) == (&other.engine, &other.workload, &other.mix)
+            && (&own.demands, &own.load) == (&other.demands, &other.load)
+    }
+
+    /// Caches and rows of `other`, which is like it: as if both had been restored from one backup.
+    pub(crate) fn restore(&mut self, other: &Database) {
+        self.pool = other.pool.clone();
+        self.engine = other.engine.clone();
+        self.source.restore(&other.source);
+    }
+
     fn touch_all(&mut self, transactions: u64) {
         let users = self.sessions.len() as u64;
         for number in 0..transactions {

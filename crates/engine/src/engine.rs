@@ -9,12 +9,14 @@ use crate::writers::{Checkpointer, WriteBack, WriterCounters};
 use underlay_core::Nanos;
 
 /// An engine's own state.
+#[derive(Clone)]
 pub(crate) enum Engine {
     Postgresql(Box<Postgresql>),
     Innodb(Box<Innodb>),
 }
 
 /// PostgreSQL's.
+#[derive(Clone)]
 pub(crate) struct Postgresql {
     pub(crate) settings: PostgresqlSettings,
     pub(crate) page_cache: ClockSweep,
@@ -30,6 +32,7 @@ pub(crate) struct Postgresql {
 }
 
 /// InnoDB's.
+#[derive(Clone)]
 pub(crate) struct Innodb {
     pub(crate) settings: InnodbSettings,
     pub(crate) cleaner: Cleaner,

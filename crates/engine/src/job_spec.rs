@@ -10,7 +10,7 @@ use underlay_workload::tpcc::Tpcc;
 
 /// Backups of TPC-C's data, which nobody changes, each perhaps with its restore beside the
 /// database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BackupSpec {
     /// The data; its number of warehouses is the size of the database.
     pub tpcc: Tpcc,

@@ -119,7 +119,7 @@ impl EngineSpec {
 }
 
 /// What users do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadSpec {
     /// TPC-C; its number of warehouses is the size of the database.
     Tpcc(Tpcc),

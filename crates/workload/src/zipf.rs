@@ -9,7 +9,7 @@ use crate::block::unit_interval;
 /// W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
 /// distributions", ACM TOMACS 6 (1996). `exponent` is the paper's q, ranks are k - 1, `h` is the integral
 /// of the hat x^-q and `h_inverse` its inverse. Constant time, no table, whatever the number of places.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Zipf {
     exponent: f64,
     places: f64,

@@ -43,6 +43,7 @@ struct Inserted {
 }
 
 /// Users and database state.
+#[derive(Clone)]
 pub(crate) struct DvdStoreSource {
     users: Vec<Visitor>,
     /// Per user: what was drawn and has not begun.
@@ -78,6 +79,12 @@ impl DvdStoreSource {
             members: NumberMap::default(),
             written: 0,
         }
+    }
+
+    /// The rows of `other`; users stay.
+    pub(crate) fn restore(&mut self, other: &DvdStoreSource) {
+        let users = std::mem::take(&mut self.users);
+        *self = DvdStoreSource { users, ..other.clone() };
     }
 
     fn pages(shop: &DvdStore, engine: &EngineSpec) -> ShopPages {

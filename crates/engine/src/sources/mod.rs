@@ -92,6 +92,17 @@ impl Source {
         }
     }
 
+    /// The rows of `other`, a database of the same workload; users stay.
+    pub(crate) fn restore(&mut self, other: &Source) {
+        match (self, other) {
+            (Source::Tpcc(own), Source::Tpcc(other)) => own.restore(other),
+            (Source::Sysbench(own), Source::Sysbench(other)) => own.restore(other),
+            (Source::DvdStore(own), Source::DvdStore(other)) => own.restore(other),
+            // Jobs fill no caches.
+            _ => {}
+        }
+    }
+
     /// Draws the next transaction of a user; returns its type. `None`: a session of a job is done.
     pub(crate) fn draw(&mut self, user: u32, mix: &Mix) -> Option<usize> {
         match self {

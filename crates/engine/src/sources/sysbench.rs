@@ -21,6 +21,7 @@ const ROWS_PER_UNIT: u32 = 25;
 const BULK_ROWS_PER_UNIT: u32 = 10;
 
 /// Users and database state.
+#[derive(Clone)]
 pub(crate) struct SysbenchSource {
     users: Vec<SysbenchUser>,
     drawn: Vec<Option<Transaction>>,
@@ -68,6 +69,12 @@ impl SysbenchSource {
             changes: 0,
             changing: Vec::new(),
         }
+    }
+
+    /// The rows of `other`; users stay.
+    pub(crate) fn restore(&mut self, other: &SysbenchSource) {
+        let users = std::mem::take(&mut self.users);
+        *self = SysbenchSource { users, ..other.clone() };
     }
 
     /// Whether changes of rows leave no new versions from now on.

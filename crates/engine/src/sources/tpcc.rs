@@ -53,6 +53,7 @@ struct District {
 }
 
 /// Users and database state.
+#[derive(Clone)]
 pub(crate) struct TpccSource {
     users: Vec<Terminal>,
     /// Per user: what was drawn and has not begun.
@@ -136,6 +137,12 @@ impl TpccSource {
             random: seed.stream("engine.tpcc.server", 0),
             lines: Vec::with_capacity(16),
         }
+    }
+
+    /// The rows of `other`; users stay.
+    pub(crate) fn restore(&mut self, other: &TpccSource) {
+        let users = std::mem::take(&mut self.users);
+        *self = TpccSource { users, random: self.random.clone(), ..other.clone() };
     }
 
     /// Whether changes of rows leave no new versions from now on.

@@ -3,7 +3,7 @@
 use crate::scenario::{device, run, store, tpcc};
 use underlay_core::{Arrivals, Bytes, Nanos, RootSeed};
 use underlay_engine::result::Place;
-use underlay_engine::{EngineRun, EngineSpec, Load, Scenario, Simulation, Window};
+use underlay_engine::{DatabaseSpec, EngineRun, EngineSpec, Load, Scenario, Simulation, Window};
 
 #[test]
 fn equal_arguments_give_equal_results_and_other_seeds_others() {
@@ -106,22 +106,44 @@ fn page_images_follow_checkpoints() {
     assert!(images(&often) > images(&with), "{} {}", images(&often), images(&with));
 }
 
-#[test]
-fn databases_and_a_local_client_share_the_processors_of_a_host() {
-    // Volumes of 8 and 1 GiB: a half of each for either database.
-    let mut two = tpcc(8, 8, 4, Bytes::from_gib(2));
-    let half = |database: &mut underlay_engine::DatabaseSpec, number: u64| {
+/// Adds a database like the only one. Volumes have 8 and 1 GiB: a half of each for either.
+fn add_twin(scenario: &mut Scenario) {
+    let half = |database: &mut DatabaseSpec, number: u64| {
         for part in [&mut database.data, &mut database.log] {
             part.length = Bytes(part.length.0 / 2);
             part.offset = Bytes(number * part.length.0);
         }
     };
+    let mut twin = scenario.databases[0].clone();
+    twin.name = "twin".to_string();
+    half(&mut scenario.databases[0], 0);
+    half(&mut twin, 1);
+    scenario.databases.push(twin);
+}
+
+#[test]
+fn alike_databases_are_filled_alike_and_have_users_of_their_own() {
+    let mut scenario = tpcc(8, 8, 4, Bytes::from_mib(128));
+    add_twin(&mut scenario);
+    let filled = run(&scenario, &device("p4500-2000"), 4);
+    let hits = |number: usize| {
+        let pool = filled.databases[number].pool;
+        pool.hits as f64 / (pool.hits + pool.misses) as f64
+    };
+    assert!((hits(0) - hits(1)).abs() < 0.005, "{} {}", hits(0), hits(1));
+    // With other users the second one is filled by itself, to the same effect.
+    scenario.databases[1].load = Load::Closed { users: 9, pacing: 0.0 };
+    let apart = run(&scenario, &device("p4500-2000"), 4).databases[1].pool;
+    let hits_apart = apart.hits as f64 / (apart.hits + apart.misses) as f64;
+    assert!((hits(1) - hits_apart).abs() < 0.005, "{} {hits_apart}", hits(1));
+    assert_ne!(filled.databases[0].types, filled.databases[1].types);
+}
+
+#[test]
+fn databases_and_a_local_client_share_the_processors_of_a_host() {
+    let mut two = tpcc(8, 8, 4, Bytes::from_gib(2));
     let alone = run(&two, &device("null"), 4).headline(0);
-    let mut second = two.databases[0].clone();
-    second.name = "second".to_string();
-    half(&mut two.databases[0], 0);
-    half(&mut second, 1);
-    two.databases.push(second);
+    add_twin(&mut two);
     let both = run(&two, &device("null"), 4);
     let sum = both.headline(0) + both.headline(1);
     assert!((0.95..1.05).contains(&(sum / alone)), "{sum} {alone}");

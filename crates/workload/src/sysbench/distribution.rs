@@ -120,13 +120,13 @@ impl FromStr for Distribution {
 }
 
 /// A distribution over `1..=values`, ready to draw from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sampler {
     values: u32,
     kind: Kind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Uniform,
     Special,

@@ -31,7 +31,7 @@ pub static SHAPE: Shape = Shape {
 };
 
 /// The scripts on tables of some size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sysbench {
     /// Size, seed, skew, script.
     pub parameters: Parameters,
