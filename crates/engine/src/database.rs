@@ -172,6 +172,7 @@ impl Database {
         }
         let state = &mut self.sessions[session as usize];
         self.source.write_down(session, &mut state.script);
+        self.pool.look_ahead(state.script.touches.iter().map(|touch| touch.page));
         state.step = 0;
         state.next_lock = 0;
         state.next_touch = 0;
