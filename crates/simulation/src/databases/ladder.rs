@@ -26,7 +26,8 @@ pub struct Effort {
     /// Half the width of the 95 % interval of throughput, as a share of it, at which a window ends;
     /// `None` = at its time.
     pub precision: Option<f64>,
-    /// The warm-up, and each ramp-up, lasts no longer than this.
+    /// The warm-up lasts no longer than this; each ramp-up no longer than the last quarter of such a
+    /// warm-up, in which all users work.
     pub warm_up_at_most: Nanos,
     /// Transactions that caches are filled with at most, where the warm-up is cut.
     pub cached_at_most: u64,
@@ -165,8 +166,19 @@ impl<'a> Ladder<'a> {
 
     /// Lets so many users of each database work, and measures them.
     pub fn rung(&mut self, users: u32, each: &mut Each<'_>) -> Rung {
+        let ramp_up = self.procedure.ramp_up.min(Nanos(self.effort.warm_up_at_most.0 / 4));
+        self.window(users, (ramp_up, self.procedure.measure), each)
+    }
+
+    /// The same with a ramp-up and a window of these lengths.
+    pub fn window(
+        &mut self,
+        users: u32,
+        (ramp_up, planned): (Nanos, Nanos),
+        each: &mut Each<'_>,
+    ) -> Rung {
         self.simulation.set_users(users);
-        let mut left = self.procedure.ramp_up.min(self.effort.warm_up_at_most);
+        let mut left = ramp_up;
         let mut goes_on = true;
         while goes_on && left > Nanos::ZERO {
             let second = self.second(left);
@@ -174,7 +186,7 @@ impl<'a> Ladder<'a> {
             goes_on = each(Stage::RampUp, users, &second);
         }
         let (mut seconds, mut weighted) = (Vec::new(), 0.0);
-        let (mut measured, planned) = (Nanos::ZERO, self.procedure.measure);
+        let mut measured = Nanos::ZERO;
         let mut is_known = false;
         while goes_on && !is_known && measured < planned {
             let second = self.second(planned.saturating_sub(measured));

@@ -17,12 +17,14 @@ use super::{Assumptions, scenario};
 
 /// Words of studies for what the workload counts.
 const HEADLINES: [&str; 2] = ["nopm", "result"];
-/// Windows of trials end at this length.
-const TRIAL: Nanos = Nanos::from_secs(30);
 const TRIALS: usize = 8;
-/// Before each of them, for its factor to show.
-const SETTLING: Nanos = Nanos::from_secs(5);
-/// A trial this near to the published number, as a share, is the fit.
+/// A trial begins with so much time for its factor to show, and as much that is measured.
+const ROUGH: Nanos = Nanos::from_secs(1);
+/// This near to the published number, as a share, it goes on: up to this length, or until it is
+/// precise.
+const GOES_ON: f64 = 0.15;
+const TRIAL: Nanos = Nanos::from_secs(30);
+/// A trial this near is the fit.
 const NEAR: f64 = 0.03;
 /// Factors that are believed.
 const FACTORS: (f64, f64) = (0.1, 20.0);
@@ -103,37 +105,73 @@ impl FitPoint {
             return Ok(None);
         };
         let mut procedure = point.procedure.clone();
-        procedure.measure = procedure.measure.min(TRIAL);
         // Nothing but its rung, whose users the warm-up rises to.
         procedure.users = vec![self.users];
         procedure.warm_up_to = None;
-        procedure.ramp_up = SETTLING;
         // Caches are filled once: trials follow each other on the same databases.
-        let mut ladder = Ladder::new((target, &made), &procedure, Effort::OF_STUDIES, seed)?;
-        if !ladder.warm_up(&mut |_, _, _| goes_on()) {
-            return Ok(None);
-        }
-        let mut trial = |factor: f64| {
-            ladder.scale_cpu(factor);
-            let rung = ladder.rung(self.users, &mut |_, _, _| goes_on());
-            Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on())
-        };
-        let mut trials: Vec<(f64, f64)> = Vec::new();
+        let ladder = Ladder::new((target, &made), &procedure, Effort::OF_STUDIES, seed)?;
+        let longest = procedure.measure;
+        let found = Trials { ladder, point: &self, longest, goes_on }.find();
+        Ok(found.map(|(factor, simulated)| ProcessorFit { factor, point: self, simulated }))
+    }
+}
+
+/// Trials of one point, one after the other.
+struct Trials<'a> {
+    ladder: Ladder<'a>,
+    point: &'a FitPoint,
+    /// The longest window.
+    longest: Nanos,
+    goes_on: &'a dyn Fn() -> bool,
+}
+
+impl Trials<'_> {
+    /// The factor with which the published number is simulated, and what was simulated.
+    fn find(&mut self) -> Option<(f64, f64)> {
+        // Roughly before the warm-up, so that it has about the published load: with the default
+        // times users may do several times as much, which takes as much longer to simulate.
         let mut factor = 1.0;
-        while trials.len() < TRIALS {
-            let Some(simulated) = trial(factor) else { return Ok(None) };
-            trials.push((factor, simulated));
-            if (self.value / simulated).ln().abs() <= NEAR {
+        let mut rough = Vec::new();
+        while rough.len() < TRIALS {
+            let simulated = self.window(factor, ROUGH, ROUGH)?;
+            rough.push((factor, simulated));
+            if self.off(simulated) <= GOES_ON {
                 break;
             }
-            match next(self.value, &trials) {
-                Some(other) => factor = other,
-                None => return Ok(None),
-            }
+            factor = next(self.point.value, &rough)?;
         }
-        let off = |trial: &&(f64, f64)| (self.value / trial.1).ln().abs();
-        let nearest = trials.iter().min_by(|one, other| off(one).total_cmp(&off(other)));
-        Ok(nearest.map(|&(factor, simulated)| ProcessorFit { factor, point: self, simulated }))
+        self.ladder.scale_cpu(factor);
+        let goes_on = self.goes_on;
+        if !self.ladder.warm_up(&mut |_, _, _| goes_on()) {
+            return None;
+        }
+        let mut trials = Vec::new();
+        while trials.len() < TRIALS {
+            let mut simulated = self.window(factor, ROUGH, ROUGH)?;
+            if self.off(simulated) <= GOES_ON {
+                simulated = self.window(factor, Nanos::ZERO, TRIAL)?;
+            }
+            trials.push((factor, simulated));
+            if self.off(simulated) <= NEAR {
+                break;
+            }
+            factor = next(self.point.value, &trials)?;
+        }
+        let off = |trial: &&(f64, f64)| self.off(trial.1);
+        trials.iter().min_by(|one, other| off(one).total_cmp(&off(other))).copied()
+    }
+
+    /// How far from the published number, as a logarithm.
+    fn off(&self, simulated: f64) -> f64 {
+        (self.point.value / simulated).ln().abs()
+    }
+
+    /// What is simulated with a factor, in a window no longer than the study's.
+    fn window(&mut self, factor: f64, settling: Nanos, measure: Nanos) -> Option<f64> {
+        self.ladder.scale_cpu(factor);
+        let (window, goes_on) = ((settling, self.longest.min(measure)), self.goes_on);
+        let rung = self.ladder.window(self.point.users, window, &mut |_, _, _| goes_on());
+        Some(rung.headline).filter(|headline| *headline > 0.0 && goes_on())
     }
 }
 
