@@ -1,8 +1,9 @@
 //! A design of a plan at a number of users, as a scenario of the engine model.
 //!
-//! Processors: databases that a cluster's host gives its processors to share them; every other
-//! database has what its CPU limit leaves, or the processors that are assumed. A limit of 2.5
-//! processors is three cores of five sixths of the speed. A client on the host competes for them
+//! Processors: databases that a cluster's host gives its processors to share them, unless it has a
+//! core for each processor that their limits leave them; every other database has what its CPU limit
+//! leaves, or the processors that are assumed. A limit of 2.5 processors is three cores of five
+//! sixths of the speed. A client on the host competes for them
 //! where the server has no limit, and a local client always.
 
 use std::collections::BTreeMap;
@@ -61,9 +62,10 @@ pub fn scenario(
         .collect();
     for (database, part) in &there {
         let mapped = Mapping { design, database, part, users, assumed };
-        let host = mapped.host(&mut scenario.hosts);
-        let neighbours = there.iter().filter(|(_, other)| other.host == part.host).count();
-        match mapped.database(host, neighbours) {
+        let neighbours: Vec<&DatabasePart> =
+            there.iter().map(|(_, other)| *other).filter(|other| other.host == part.host).collect();
+        let host = mapped.host(&mut scenario.hosts, &neighbours);
+        match mapped.database(host, neighbours.len()) {
             Ok(spec) => scenario.databases.push(spec),
             Err(problem) => problems.push(format!("{}{problem}", mapped.of())),
         }
@@ -98,9 +100,12 @@ impl Mapping<'_> {
         cluster.compute.iter().find(|compute| compute.host == *name)
     }
 
-    /// The number of its host, which is added where it is not there yet.
-    fn host(&self, hosts: &mut Vec<HostSpec>) -> usize {
-        let shared = self.compute().filter(|compute| compute.cores.is_some());
+    /// The number of its host, which is added where it is not there yet. `neighbours` are the databases on it.
+    fn host(&self, hosts: &mut Vec<HostSpec>, neighbours: &[&DatabasePart]) -> usize {
+        let limits: Option<f64> = neighbours.iter().map(|part| part.engine.cpus).sum();
+        let has_core_for_each = |cores: f64| limits.is_some_and(|limits| limits <= cores);
+        let is_shared = |cores: f64| !has_core_for_each(cores);
+        let shared = self.compute().filter(|compute| compute.cores.is_some_and(is_shared));
         let (name, cores, threads) = match shared {
             Some(host) => (host.host.clone(), host.cores, host.threads_per_core),
             None => {

@@ -94,7 +94,7 @@ impl Observing {
         self.seconds += length;
         let busy = second.hosts.iter().map(|host| host.busy(second.length()));
         self.busy += busy.fold(0.0, f64::max) * length;
-        self.cpu_ns += second.hosts.iter().map(|host| host.used.busy_thread_ns).sum::<f64>();
+        self.cpu_ns += second.hosts.iter().map(|host| host.used.done_ns).sum::<f64>();
         for (number, database) in second.databases.iter().enumerate() {
             self.headline += second.headline(number) * length;
             for kind in database.headline.types {

@@ -106,6 +106,19 @@ fn built_in_studies_with_databases_are_not_refused() {
 }
 
 #[test]
+fn a_host_is_shared_where_it_has_no_core_for_each_processor_of_the_limits() {
+    let plan = planned(find_study("kingston/k5").expect("built in").source().text);
+    let hosts = |design: usize| {
+        let made = scenario(&plan, &plan.designs[design], 89, &ASSUMED).expect("a scenario");
+        let first = &made.hosts[0];
+        (made.databases.len(), made.hosts.len(), first.cores, first.threads_per_core)
+    };
+    // Three databases of 16 processors on 48 cores, and on 20 of two threads.
+    assert_eq!(hosts(0), (12, 12, 16, 1));
+    assert_eq!(hosts(1), (9, 3, 20, 2));
+}
+
+#[test]
 fn queries_of_a_warehouse_are_refused_and_jobs_are_not() {
     let found = |workload: &str| {
         let users = study("memory-limit = \"512MiB\"", "");
