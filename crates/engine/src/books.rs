@@ -58,9 +58,10 @@ impl Database {
     /// Looks where the pages of a transaction are, before they are touched.
     pub(crate) fn look_ahead(&self, script: &Script) {
         let pages = script.touches.iter().map(|touch| touch.page);
-        self.pool.look_ahead(pages.clone());
+        self.pool.look_ahead(pages);
         if let Engine::Postgresql(engine) = &self.engine {
-            engine.page_cache.look_ahead(pages);
+            let written = script.touches.iter().filter(|touch| touch.writes);
+            engine.images.look_ahead(written.map(|touch| touch.page));
         }
     }
 

@@ -170,9 +170,11 @@ impl Database {
             self.throttled.push_back(session);
             return self.enter(core.now, session, Phase::Throttled);
         }
+        let mut script = std::mem::take(&mut self.sessions[session as usize].script);
+        self.source.write_down(session, &mut script);
+        self.look_ahead(&script);
         let state = &mut self.sessions[session as usize];
-        self.source.write_down(session, &mut state.script);
-        self.pool.look_ahead(state.script.touches.iter().map(|touch| touch.page));
+        state.script = script;
         state.step = 0;
         state.next_lock = 0;
         state.next_touch = 0;

@@ -41,6 +41,12 @@ impl PageMap {
         blocks.and_then(|blocks| blocks.get(page.block() as usize)).copied().unwrap_or(NOWHERE)
     }
 
+    /// Looks at the numbers of pages, for the speed of what comes: looks do not depend on each other and wait for memory
+    /// together.
+    pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId>) {
+        std::hint::black_box(pages.fold(0, |seen, page| seen ^ self.get(page)));
+    }
+
     /// Sets the number of a page.
     #[inline]
     pub(crate) fn set(&mut self, page: PageId, number: u32) {
