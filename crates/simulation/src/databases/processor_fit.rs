@@ -96,7 +96,7 @@ impl FitPoint {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
         let made = match scenario(point, design, self.users, assumed) {
-            Ok(made) if made.databases.iter().all(|it| asks_at_once(&it.load)) => made,
+            Ok(made) if asks_at_once(&made) => made,
             // What cannot be simulated is told by whoever simulates the study.
             Ok(_) | Err(_) => return Ok(None),
         };
@@ -175,9 +175,16 @@ impl Trials<'_> {
     }
 }
 
-/// Whether users ask again as soon as they are answered.
-fn asks_at_once(load: &Load) -> bool {
-    matches!(load, Load::Closed { pacing, .. } if *pacing == 0.0)
+/// Whether there are users, and all ask again as soon as they are answered. Jobs beside them do not matter.
+fn asks_at_once(scenario: &Scenario) -> bool {
+    let mut loads = scenario.databases.iter().map(|database| &database.load);
+    let has_users = loads.clone().any(|load| !matches!(load, Load::Job { .. }));
+    let at_once = |load: &Load| match load {
+        Load::Closed { pacing, .. } => *pacing == 0.0,
+        Load::Open { .. } => false,
+        Load::Job { .. } => true,
+    };
+    has_users && loads.all(at_once)
 }
 
 /// The factor to try after these, or `None` where throughput does not come to the number by processor times.
@@ -224,9 +231,9 @@ pub fn scale(scenario: &mut Scenario, factor: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Assumptions, FitPoint};
+    use super::{Assumptions, FitPoint, asks_at_once, scenario};
     use underlay_core::RootSeed;
-    use underlay_study::{HostView, Plan, PlanOptions, Source, check};
+    use underlay_study::{HostView, Plan, PlanOptions, Source, check, find_study};
 
     const ASSUMED: Assumptions = Assumptions::defaults(2);
 
@@ -239,8 +246,11 @@ mod tests {
              warm-up = \"1s\"\nramp-up = \"1s\"\nmeasure = \"10s\"\n\
              [[published]]\ndesign = \"nvme\"\nsource = \"a paper\"\n{published}"
         );
-        let source = Source { name: "s.toml".to_string(), text };
-        let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
+        checked(&Source { name: "s.toml".to_string(), text })
+    }
+
+    fn checked(source: &Source) -> Plan {
+        let checked = check(source, &PlanOptions::default(), &HostView::unlimited());
         checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1
     }
 
@@ -294,6 +304,20 @@ mod tests {
         let point = FitPoint::of(&plan).expect("a published number");
         let fit = point.fit(&plan, &ASSUMED, RootSeed(1), &stops);
         assert_eq!((fit.expect("simulated"), asked.get()), (None, 1));
+    }
+
+    #[test]
+    fn jobs_beside_users_do_not_matter_and_jobs_alone_have_nobody_who_asks() {
+        let asks = |study: &str| {
+            let plan = checked(&find_study(study).expect("built in").source());
+            // The last design has backups in both.
+            let number = plan.designs.len() - 1;
+            let point = plan.plans()[plan.point_of(number)];
+            let made = scenario(point, &point.designs[number], 89, &ASSUMED).expect("a scenario");
+            assert!(made.databases.iter().any(|it| it.workload.is_job()), "{study}");
+            asks_at_once(&made)
+        };
+        assert_eq!((asks("kingston/k5-backups"), asks("kingston/k4")), (true, false));
     }
 
     #[test]
