@@ -175,11 +175,12 @@ pub enum LineOrigin {
 }
 
 impl Atlas {
-    /// Puts an experiment in the place of an earlier one of the same study, or after the others.
+    /// Puts an experiment in the place of an earlier one of the same study, or after the others. A simulation stands beside
+    /// an earlier run, and a run takes over what was simulated earlier and has no newer simulation.
     pub fn put(&mut self, experiment: AtlasExperiment) {
         let mut all = std::mem::take(&mut self.experiments);
         match all.iter_mut().find(|known| known.name == experiment.name) {
-            Some(known) => *known = experiment,
+            Some(known) => *known = experiment.after(known),
             None => all.push(experiment),
         }
         *self = Atlas::new(all);
@@ -200,6 +201,65 @@ impl Atlas {
     }
 }
 
+impl AtlasExperiment {
+    fn is_simulated(&self) -> bool {
+        self.evidence == Some(EvidenceKind::Simulated)
+    }
+
+    fn is_run(&self) -> bool {
+        self.evidence.is_some() && !self.is_simulated()
+    }
+
+    fn has_simulation(&self) -> bool {
+        self.ratios.iter().any(|ratio| ratio.simulated.is_some())
+    }
+
+    /// What takes the place of an earlier entry of the same experiment.
+    fn after(mut self, earlier: &AtlasExperiment) -> AtlasExperiment {
+        if self.is_simulated() && earlier.is_run() {
+            let mut run = earlier.clone();
+            run.take_simulation(&self);
+            return run;
+        }
+        if self.is_run() && !self.has_simulation() {
+            self.take_simulation(earlier);
+        }
+        self
+    }
+
+    /// Puts the simulated numbers of another entry of the same experiment beside its own. What it had of simulations goes.
+    fn take_simulation(&mut self, other: &AtlasExperiment) {
+        for ratio in &mut self.ratios {
+            (ratio.simulated, ratio.simulated_error) = (None, None);
+        }
+        for from in other.ratios.iter().filter(|ratio| ratio.simulated.is_some()) {
+            let is_same =
+                |to: &&mut AtlasRatio| (&to.text, &to.metric) == (&from.text, &from.metric);
+            match self.ratios.iter_mut().find(is_same) {
+                Some(to) => {
+                    (to.simulated, to.simulated_error) = (from.simulated, from.simulated_error);
+                }
+                None => self.ratios.push(AtlasRatio {
+                    ours: None,
+                    low: None,
+                    high: None,
+                    error: None,
+                    agreement: Agreement::Unknown,
+                    ..from.clone()
+                }),
+            }
+        }
+        for to in &mut self.figures {
+            let is_same =
+                |from: &&AtlasFigure| (&from.title, &from.users) == (&to.title, &to.users);
+            let from = other.figures.iter().find(is_same);
+            to.lines.retain(|line| line.origin != LineOrigin::Simulated);
+            let lines = from.into_iter().flat_map(|from| &from.lines);
+            to.lines.extend(lines.filter(|line| line.origin == LineOrigin::Simulated).cloned());
+        }
+    }
+}
+
 fn median(errors: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sizes: Vec<f64> = errors.map(f64::abs).collect();
     sizes.sort_by(f64::total_cmp);
@@ -213,7 +273,8 @@ fn median(errors: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Atlas, median, missing};
+    use super::{Agreement, Atlas, AtlasExperiment, AtlasRatio, median, missing};
+    use crate::analysis::EvidenceKind;
 
     #[test]
     fn an_experiment_takes_the_place_of_an_earlier_one() {
@@ -225,6 +286,45 @@ mod tests {
         assert_eq!(atlas.experiments, expected);
         let json = serde_json::to_string(&atlas).expect("JSON");
         assert_eq!(serde_json::from_str::<Atlas>(&json).expect("read"), atlas);
+    }
+
+    fn entry(evidence: EvidenceKind, ours: Option<f64>, simulated: Option<f64>) -> AtlasExperiment {
+        let ratio = AtlasRatio {
+            is_headline: true,
+            text: "NVMe over SATA at 8 users".to_string(),
+            metric: "NOPM".to_string(),
+            published: 2.0,
+            ours,
+            low: None,
+            high: None,
+            simulated,
+            error: ours.map(|ours| ours / 2.0 - 1.0),
+            simulated_error: simulated.map(|simulated| simulated / 2.0 - 1.0),
+            agreement: Agreement::Close,
+        };
+        let empty = missing("a", "", "", String::new());
+        AtlasExperiment { evidence: Some(evidence), ratios: vec![ratio], ..empty }
+    }
+
+    #[test]
+    fn a_simulation_and_a_run_stand_beside_each_other_whichever_comes_first() {
+        let run = |ours| entry(EvidenceKind::Emulated, Some(ours), None);
+        let simulation = |simulated| entry(EvidenceKind::Simulated, None, Some(simulated));
+        let of = |entries: Vec<AtlasExperiment>| {
+            let mut atlas = Atlas::new(Vec::new());
+            entries.into_iter().for_each(|entry| atlas.put(entry));
+            let [only] = &atlas.experiments[..] else { panic!("one experiment") };
+            let [ratio] = &only.ratios[..] else { panic!("one ratio") };
+            (only.evidence, ratio.ours, ratio.simulated, atlas.simulated_median_error)
+        };
+        let emulated = Some(EvidenceKind::Emulated);
+        let both = (emulated, Some(1.8), Some(1.5), Some(0.25));
+        assert_eq!(of(vec![run(1.8), simulation(1.5)]), both);
+        assert_eq!(of(vec![simulation(1.5), run(1.8)]), both);
+        assert_eq!(of(vec![run(1.8), simulation(3.0), simulation(1.5)]), both);
+        assert_eq!(of(vec![run(3.0), simulation(1.5), run(1.8)]), both);
+        let of_both = entry(EvidenceKind::Emulated, Some(1.8), Some(1.5));
+        assert_eq!(of(vec![simulation(3.0), of_both]), both);
     }
 
     #[test]
