@@ -26,6 +26,8 @@ pub struct Effort {
     /// Half the width of the 95 % interval of throughput, as a share of it, at which a window ends;
     /// `None` = at its time.
     pub precision: Option<f64>,
+    /// A window of users lasts no longer than this, where throughput does not become known: a trend has no end.
+    pub window_at_most: Nanos,
     /// The warm-up lasts no longer than this; each ramp-up no longer than the last quarter of such a
     /// warm-up, in which all users work.
     pub warm_up_at_most: Nanos,
@@ -37,17 +39,26 @@ impl Effort {
     /// Windows that end within 1 %: of what demands are fitted to.
     pub const PRECISE: Effort = Effort {
         precision: Some(0.01),
+        window_at_most: Nanos(u64::MAX),
         warm_up_at_most: Nanos::from_secs(60),
         cached_at_most: 400_000,
     };
 
     /// Windows that end within 3 %: of studies, whose repeats narrow their answers further.
-    pub const OF_STUDIES: Effort =
-        Effort { precision: Some(0.03), warm_up_at_most: Nanos::from_secs(20), ..Effort::PRECISE };
+    pub const OF_STUDIES: Effort = Effort {
+        precision: Some(0.03),
+        window_at_most: Nanos::from_secs(60),
+        warm_up_at_most: Nanos::from_secs(20),
+        ..Effort::PRECISE
+    };
 
     /// Every phase as long as the study says.
-    pub const FULL_LENGTH: Effort =
-        Effort { precision: None, warm_up_at_most: Nanos(u64::MAX), cached_at_most: 2_000_000 };
+    pub const FULL_LENGTH: Effort = Effort {
+        precision: None,
+        window_at_most: Nanos(u64::MAX),
+        warm_up_at_most: Nanos(u64::MAX),
+        cached_at_most: 2_000_000,
+    };
 }
 
 /// Where a run is.
@@ -187,6 +198,11 @@ impl<'a> Ladder<'a> {
         }
         let (mut seconds, mut weighted) = (Vec::new(), 0.0);
         let mut measured = Nanos::ZERO;
+        let planned = match self.has_users {
+            true => planned.min(self.effort.window_at_most),
+            // Jobs end by themselves.
+            false => planned,
+        };
         let mut is_known = false;
         while goes_on && !is_known && measured < planned {
             let second = self.second(planned.saturating_sub(measured));

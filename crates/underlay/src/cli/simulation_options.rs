@@ -20,7 +20,7 @@ pub struct SimulationOptions {
     #[arg(long, value_name = "FILE", requires = "simulate")]
     demands: Option<PathBuf>,
     /// Of a simulation: every phase as long as the study says. Otherwise a window ends when its
-    /// throughput is known within 3 %, and a warm-up after 20 s.
+    /// throughput is known within 3 %, or after 60 s, and a warm-up after 20 s.
     #[arg(long, requires = "simulate")]
     full_length: bool,
 }

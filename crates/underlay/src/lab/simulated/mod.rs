@@ -138,10 +138,10 @@ fn describe<E>(
     (plan, bed): (&Plan, &Bed),
     mut find: impl FnMut(Finding) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Effort { precision, .. } = how.effort;
+    let Effort { precision, window_at_most, .. } = how.effort;
     let windows = match precision {
         Some(share) => format!(
-            "A window ends when the 95 % interval of its throughput is within {:.0} % of it.",
+            "A window ends when the 95 % interval of its throughput is within {:.0} % of it, or after {window_at_most}.",
             share * 100.0
         ),
         None => "Windows last as long as the study says.".to_string(),
