@@ -223,10 +223,10 @@ impl<'a> Recording<'a> {
         let scenario = self.scenario;
         let (mut busy, mut client, mut requests) = (0.0, 0.0, 0.0);
         for host in &second.hosts {
-            // As a limit counts: two threads of a core have not two processors.
+            // As limits count: two threads of a core have not two processors.
             busy += host.used.done_ns;
-            self.host.add("cpu.user", "ns", times * host.used.busy_thread_ns);
-            let idle = (f64::from(host.threads) * length - host.used.busy_thread_ns).max(0.0);
+            self.host.add("cpu.user", "ns", times * host.used.done_ns);
+            let idle = (host.full_capacity * length - host.used.done_ns).max(0.0);
             self.host.add("cpu.idle", "ns", times * idle);
         }
         let mut wanted = 0.0;
