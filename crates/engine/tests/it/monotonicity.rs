@@ -33,7 +33,7 @@ fn misses(run: &EngineRun) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5, ..ProptestConfig::default() })]
 
     #[test]
     fn a_faster_device_never_lowers_throughput(

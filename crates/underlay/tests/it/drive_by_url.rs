@@ -178,7 +178,6 @@ impl Stranger {
             .args(arguments)
             .env(variable, self.password())
             .env("HOME", self.bench.path())
-            .env("RUST_LOG", "trace")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
@@ -261,9 +260,7 @@ fn a_load_that_is_stopped_is_incomplete(stranger: &Stranger) {
         ("warehouse", &["--scale", "10"]),
     ] {
         let load = [&["--load"][..], size].concat();
-        let mut command = stranger.command(&stranger.url(), workload, &load);
-        // Nobody reads its messages before its end.
-        let mut child = command.env("RUST_LOG", "warn").spawn().unwrap();
+        let mut child = stranger.command(&stranger.url(), workload, &load).spawn().unwrap();
         let is_incomplete = || {
             let ended = stranger.drive(workload, &["--check"]);
             assert_ne!(ended.code, Some(0), "{workload}: {}", ended.stdout);
@@ -341,7 +338,8 @@ fn the_password_is_in_no_file(stranger: &Stranger) {
     }
 }
 
-fn whole(engine: Engine) {
+/// A server of an engine for what `scenes` do one after the other, and a look for its password afterwards.
+fn at_a_stranger(engine: Engine, scenes: &[fn(&Stranger)]) {
     let stranger = match cannot_run_servers() {
         None => Stranger::new(engine),
         Some(_) => None,
@@ -349,30 +347,71 @@ fn whole(engine: Engine) {
     let Some(stranger) = stranger else {
         underlay_host::skip!("needs the server programs of {engine}");
     };
-    every_step_of_every_workload(&stranger);
-    a_load_that_is_stopped_is_incomplete(&stranger);
-    stopped::what_waits_for_a_lock_can_be_stopped(&stranger);
-    too_many_users_are_refused(&stranger);
-    gaps::what_was_not_delivered_ends_with_exit_code_6(&stranger);
-    gaps::tables_of_a_running_load_are_not_dropped(&stranger);
-    gaps::a_run_is_recorded(&stranger);
-    what_is_not_ours_stays(&stranger);
-    foreign::tables_are_replaced_only_by_name(&stranger);
-    foreign::what_is_in_use_is_not_replaced(&stranger);
-    foreign::the_servers_own_databases_are_refused(&stranger);
-    foreign::tpcc_of_others_is_checked_as_it_is(&stranger);
-    foreign::sysbench_of_others_is_driven_as_far_as_it_goes(&stranger);
-    rights::who_lacks_rights_is_told_which(&stranger);
-    rights::a_run_that_is_not_allowed_is_no_result(&stranger);
+    scenes.iter().for_each(|scene| scene(&stranger));
     the_password_is_in_no_file(&stranger);
 }
 
+const STEPS: [fn(&Stranger); 5] = [
+    every_step_of_every_workload,
+    a_load_that_is_stopped_is_incomplete,
+    stopped::what_waits_for_a_lock_can_be_stopped,
+    too_many_users_are_refused,
+    what_is_not_ours_stays,
+];
+
+const RUNS: [fn(&Stranger); 3] = [
+    gaps::what_was_not_delivered_ends_with_exit_code_6,
+    gaps::tables_of_a_running_load_are_not_dropped,
+    gaps::a_run_is_recorded,
+];
+
+const FOREIGN: [fn(&Stranger); 5] = [
+    foreign::tables_are_replaced_only_by_name,
+    foreign::what_is_in_use_is_not_replaced,
+    foreign::the_servers_own_databases_are_refused,
+    foreign::tpcc_of_others_is_checked_as_it_is,
+    foreign::sysbench_of_others_is_driven_as_far_as_it_goes,
+];
+
+const RIGHTS: [fn(&Stranger); 2] =
+    [rights::who_lacks_rights_is_told_which, rights::a_run_that_is_not_allowed_is_no_result];
+
 #[test]
-fn postgresql_that_demands_tls() {
-    whole(Engine::Postgresql);
+fn steps_at_a_postgresql_that_demands_tls() {
+    at_a_stranger(Engine::Postgresql, &STEPS);
 }
 
 #[test]
-fn mariadb_that_demands_tls() {
-    whole(Engine::Mariadb);
+fn steps_at_a_mariadb_that_demands_tls() {
+    at_a_stranger(Engine::Mariadb, &STEPS);
+}
+
+#[test]
+fn runs_at_a_postgresql_that_demands_tls() {
+    at_a_stranger(Engine::Postgresql, &RUNS);
+}
+
+#[test]
+fn runs_at_a_mariadb_that_demands_tls() {
+    at_a_stranger(Engine::Mariadb, &RUNS);
+}
+
+#[test]
+fn foreign_tables_in_a_postgresql() {
+    at_a_stranger(Engine::Postgresql, &FOREIGN);
+}
+
+#[test]
+fn foreign_tables_in_a_mariadb() {
+    at_a_stranger(Engine::Mariadb, &FOREIGN);
+}
+
+#[test]
+fn rights_in_a_postgresql() {
+    at_a_stranger(Engine::Postgresql, &RIGHTS);
+}
+
+#[test]
+fn rights_in_a_mariadb() {
+    at_a_stranger(Engine::Mariadb, &RIGHTS);
 }

@@ -5,6 +5,7 @@ use crate::common::{
     Bench, Ended, SMALL_STUDY, SMALL_WORKLOAD, cannot_run_servers, control_groups_of,
 };
 use serde_json::Value;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -263,11 +264,12 @@ fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress"];
     // Moments spread over load, restore, start, warm-up, measuring and the second run.
     for after_ms in [400, 3_000, 9_000, 16_000, 27_000] {
+        let said = fs::File::create(bench.path().join("said")).expect("a file");
         let mut child = bench
             .underlay()
             .args(arguments)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(said)
             .spawn()
             .expect("the program starts");
         let until = Instant::now() + Duration::from_millis(after_ms);
@@ -277,10 +279,8 @@ fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
             finished = child.try_wait().expect("a child");
         }
         if let Some(status) = finished {
-            assert!(
-                status.success(),
-                "ended by itself with {status} after less than {after_ms} ms"
-            );
+            let said = fs::read_to_string(bench.path().join("said")).expect("what it said");
+            assert!(status.success(), "{status} in less than {after_ms} ms: {said}");
             break;
         }
         let pid = child.id();

@@ -219,13 +219,16 @@ impl Reduction {
 
     /// What is stored, per group, and how many blocks are not counted as they are now.
     pub(crate) fn report(&self, data: &DataPlane<impl StoreMaker>) -> performance::Reduced {
+        // What is still to be done first: the space then has at least what these say is counted.
+        let recalling = self.shared.recalling.load(Ordering::Acquire);
+        let uncounted_blocks =
+            data.changed_blocks() + self.shared.waiting_blocks.load(Ordering::Acquire);
         let groups = self.shared.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let space = |group: &GroupId| groups.get(group).map_or(Space::default(), |it| it.0);
         performance::Reduced {
             groups: self.groups.iter().map(|group| (*group, space(group))).collect(),
-            uncounted_blocks: data.changed_blocks()
-                + self.shared.waiting_blocks.load(Ordering::Acquire),
-            recalling: self.shared.recalling.load(Ordering::Acquire),
+            uncounted_blocks,
+            recalling,
         }
     }
 }
@@ -270,8 +273,9 @@ impl Counting {
                             return;
                         }
                         self.report(&place, "count again", |counting| counting.recall(place));
-                        self.shared.recalling.fetch_sub(1, Ordering::AcqRel);
+                        // Before it is said that this is done.
                         self.publish(place.device.group);
+                        self.shared.recalling.fetch_sub(1, Ordering::AcqRel);
                     }
                 }
                 Job::Created(place) => {

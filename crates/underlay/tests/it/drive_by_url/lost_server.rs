@@ -7,9 +7,10 @@ use serde_json::Value;
 use underlay_database::Engine;
 
 use super::Stranger;
+use super::foreign::number;
 use super::stopped::{has_rows, wait_until};
 
-/// Longer than it takes the program to begin, and to see that the load is over.
+/// Longer than the warm-up, and than it takes the program to see that the load is over.
 const A_WHILE: Duration = Duration::from_secs(3);
 
 fn what_users_saw_outlives_the_server(engine: Engine) {
@@ -21,9 +22,13 @@ fn what_users_saw_outlives_the_server(engine: Engine) {
     let value = stranger.succeed("tpcc", &thinking);
     assert_eq!(value["run"]["warm_up_too_short"], true, "{value:#}");
     let arguments = ["--users", "2", "--warm-up", "1s", "--duration", "8s", "--json"];
-    let child = stranger.begin_at(&stranger.url(), "tpcc", &arguments);
-    // Under load, and not back before the load has ended.
-    std::thread::sleep(2 * A_WHILE);
+    let payments = |it: &Stranger| number(&it.server.target(), "SELECT count(*) FROM tpcc.history");
+    let paid_before = payments(&stranger);
+    let mut child = stranger.begin_at(&stranger.url(), "tpcc", &arguments);
+    // What comes before the load takes as long as the host likes.
+    wait_until("a load", &mut child, || payments(&stranger) > paid_before);
+    std::thread::sleep(A_WHILE);
+    // Not back before the load has ended.
     stranger.server.kill().expect("our server");
     std::thread::sleep(3 * A_WHILE);
     stranger.server.start().expect("it recovers");

@@ -98,9 +98,7 @@ pub fn what_waits_for_a_lock_can_be_stopped(stranger: &Stranger) {
         Engine::Mariadb => "sbtest.sbtest1",
     };
     let begin = |workload: &str, arguments: &[&str]| {
-        let mut command = stranger.command(&stranger.url(), workload, arguments);
-        // Nobody reads its messages before its end.
-        command.env("RUST_LOG", "warn").spawn().unwrap()
+        stranger.command(&stranger.url(), workload, arguments).spawn().unwrap()
     };
 
     stranger.succeed("sysbench", &[&["--load"][..], size("sysbench")].concat());
