@@ -26,5 +26,5 @@ wait "$in_one_process" || failed=$?
 in_one_process=
 echo "all tests of $shared in one process:"
 cat "$output"
-echo "not run here, because they take long: all but one of published_studies (make soak runs them)"
+echo "not run here, because they take long: published_studies (make soak runs them)"
 exit "$failed"

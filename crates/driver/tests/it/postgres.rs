@@ -40,8 +40,10 @@ impl Bench {
         self.host.target()
     }
 
+    /// Users that pause for some 30 ms: what is shown needs no processor for itself alone.
     fn spec(&self, users: u32) -> DriveSpec {
-        DriveSpec::new(self.parameters.seed, users)
+        let pacing = Pacing::Closed { key_think: 0.001 };
+        DriveSpec { pacing, ..DriveSpec::new(self.parameters.seed, users) }
     }
 
     fn connector(&self, mode: Mode) -> TpccConnector {

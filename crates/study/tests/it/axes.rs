@@ -1,7 +1,5 @@
 //! Axes: which variants a study with them has, and that each is what the study says at its points.
 
-use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-use proptest::test_runner::TestCaseError;
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
     AxisUnit, ClientPlace, HostView, Plan, PlanOptions, Scale, Source, WorkloadKind, check, plan,
@@ -292,32 +290,36 @@ fn the_batch_of_vmware_has_its_points_and_two_more() {
     assert_eq!(plan.published.len(), 3);
 }
 
-proptest! {
-    /// Whatever the sizes of axes: every combination of points is there once per design, and runs once per repeat.
-    #[test]
-    fn variants_are_all_combinations(first in 2..5usize, second in 2..5usize) {
-        let values = |n: usize, least: usize| {
-            (0..n).map(|value| (value + least).to_string()).collect::<Vec<_>>().join(", ")
-        };
-        let plan = planned(&format!(
-            "[[axis]]\nkey = \"engine.cpus\"\nvalues = [{}]\n[[axis]]\nkey = \"workload.tpcc.warehouses\"\nvalues = [{}]\n",
-            values(first, 1),
-            values(second, 4),
-        ));
-        let combinations = first * second;
-        prop_assert_eq!(plan.points.len(), combinations);
-        prop_assert_eq!(plan.designs.len(), 2 * combinations);
-        prop_assert_eq!(plan.schedule.len(), 4 * combinations);
-        let mut names: Vec<&String> = plan.designs.iter().map(|design| &design.name).collect();
-        names.sort();
-        names.dedup();
-        prop_assert_eq!(names.len(), plan.designs.len());
-        for design in &plan.designs {
-            let variant = design.variant.as_ref().ok_or(TestCaseError::fail("no variant"))?;
-            let point = &plan.points[variant.point];
-            prop_assert_eq!(design.engine.cpus, Some((variant.coordinates[0] + 1) as f64));
-            let warehouses = point.workload.kind.population().count;
-            prop_assert!(warehouses == (variant.coordinates[1] + 4) as u64);
-        }
+/// Whatever the sizes of axes: every combination of points is there once per design, and runs once per repeat.
+#[test]
+fn variants_are_all_combinations() {
+    for (first, second) in (2..5).flat_map(|first| (2..5).map(move |second| (first, second))) {
+        has_all_combinations(first, second);
+    }
+}
+
+fn has_all_combinations(first: usize, second: usize) {
+    let values = |n: usize, least: usize| {
+        (0..n).map(|value| (value + least).to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let plan = planned(&format!(
+        "[[axis]]\nkey = \"engine.cpus\"\nvalues = [{}]\n[[axis]]\nkey = \"workload.tpcc.warehouses\"\nvalues = [{}]\n",
+        values(first, 1),
+        values(second, 4),
+    ));
+    let combinations = first * second;
+    assert_eq!(plan.points.len(), combinations);
+    assert_eq!(plan.designs.len(), 2 * combinations);
+    assert_eq!(plan.schedule.len(), 4 * combinations);
+    let mut names: Vec<&String> = plan.designs.iter().map(|design| &design.name).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), plan.designs.len());
+    for design in &plan.designs {
+        let variant = design.variant.as_ref().expect("a variant");
+        let point = &plan.points[variant.point];
+        assert_eq!(design.engine.cpus, Some((variant.coordinates[0] + 1) as f64));
+        let warehouses = point.workload.kind.population().count;
+        assert!(warehouses == (variant.coordinates[1] + 4) as u64);
     }
 }

@@ -195,7 +195,7 @@ fn replace_word(text: &str, at: &Index, new: &str, fits: impl Fn(&str) -> bool) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn vandalism_is_survived(

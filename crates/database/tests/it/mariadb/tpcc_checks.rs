@@ -1,90 +1,45 @@
 //! Every condition is broken on purpose, and must be the one that notices: as must those that follow from it,
 //! and no others. The ways to break and what must be caught are those of every engine.
-//!
-//! Wrong values are wrong in any engine's SQL, so here each condition meets one; rows that are missing on either
-//! side of a join are asked for differently by each engine, so here are all of them.
 
 use std::collections::BTreeSet;
 
 use underlay_database::Engine;
-use underlay_database::tpcc::{CheckMoment, CheckOutcome, CheckReport, Mode, TableNames};
+use underlay_database::tpcc::{CheckMoment, CheckOutcome, Mode, TableNames};
 use underlay_workload::tpcc::{CustomerSelector, Delivery, Ledger, Transaction};
 
 use super::harness::database_or_skip;
 use super::harness::{Database, ONE_WAREHOUSE, loaded_database};
 use super::tpcc::{order, payment};
-use crate::tpcc::breakages::{Breakage, Insert, Remove, Set, WRONG_ROWS, WRONG_VALUES};
+use crate::tpcc::breakages::{
+    Breakage, WRONG_ROWS, WRONG_VALUES, break_and_mend, noticed_apart, one_by_one, violated,
+};
 
 #[test]
 fn wrong_values_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, &enough_for_each_condition(WRONG_VALUES));
+    let caught = broken(&database, &noticed_apart(WRONG_VALUES));
     assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
 }
 
 #[test]
 fn missing_and_stray_rows_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, &WRONG_ROWS.iter().collect::<Vec<_>>());
+    let caught = broken(&database, &one_by_one(WRONG_ROWS));
     assert!(caught.contains("i9"), "{caught:?}");
 }
 
-/// Of these ways to break, those that a condition notices that noticed none before.
-fn enough_for_each_condition(breakages: &'static [Breakage]) -> Vec<&'static Breakage> {
-    let mut noticed = BTreeSet::new();
-    let is_new = |breakage: &&Breakage| {
-        let before = noticed.len();
-        noticed.extend(breakage.caught.split(' '));
-        noticed.len() > before
-    };
-    breakages.iter().filter(is_new).collect()
-}
-
-/// Breaks the database in each of these ways, one after the other; returns the conditions that noticed.
-fn break_and_mend(database: &Database, breakages: &[&Breakage]) -> BTreeSet<&'static str> {
+/// Breaks the database in each of these ways; returns the conditions that noticed.
+fn broken(database: &Database, breakages: &[Vec<&'static Breakage>]) -> BTreeSet<&'static str> {
     use_every_district(database);
     // Columns that no row of ours can leave empty, but a row of another tool's database can.
     database.execute(
         "ALTER TABLE order_line MODIFY ol_amount decimal(6,2), MODIFY ol_dist_info char(24)",
     );
-    let mut wrong = Vec::new();
-    let mut caught_ids = BTreeSet::new();
-    for Breakage { table, rows, action, caught: expected } in breakages {
-        let action = match action {
-            Set(change) => format!("UPDATE {table} SET {change} WHERE {rows}"),
-            Remove => format!("DELETE FROM {table} WHERE {rows}"),
-            Insert(new) => format!("INSERT INTO {table} {new}"),
-        };
-        database.execute(&format!("CREATE TABLE saved AS SELECT * FROM {table} WHERE {rows}"));
-        database.execute(&action);
-        let report = database.check(CheckMoment::AfterRun, None);
-        let caught = violated(&report);
-        if caught != *expected {
-            wrong.push(format!("{action}\n  expected {expected}, caught {caught}"));
-        }
-        caught_ids.extend(report.failures().map(|result| result.id));
-        database.execute(&format!("DELETE FROM {table} WHERE {rows}"));
-        database.execute(&format!("INSERT INTO {table} SELECT * FROM saved"));
-        database.execute("DROP TABLE saved");
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let execute = |sql: &str| database.execute(sql);
+    let check = || database.check(CheckMoment::AfterRun, None);
+    let noticed = break_and_mend(breakages, "", &execute, &check);
     database.assert_consistent(None);
-    caught_ids
-}
-
-/// The conditions that are violated; a check that could not be made is a failure of the test.
-fn violated(report: &CheckReport) -> String {
-    let ids: Vec<&str> = report
-        .failures()
-        .map(|result| match &result.outcome {
-            CheckOutcome::Violated { rows, example } => {
-                assert!(*rows > 0 && example.contains(char::is_numeric), "{result:?}");
-                result.id
-            }
-            other => panic!("{}: {other:?}", result.id),
-        })
-        .collect();
-    ids.join(" ")
+    noticed
 }
 
 /// One new order, one payment and one delivery in each district of warehouse 1.
@@ -105,7 +60,7 @@ fn use_every_district(database: &Database) {
 fn a_check_that_cannot_be_made_is_not_a_violation() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
     use_every_district(&database);
-    assert_eq!(violated(&database.check(CheckMoment::AfterLoad, None)), "i10");
+    assert_eq!(violated(&database.check(CheckMoment::AfterLoad, None)), ["i10"]);
     let failed = |missing: &str| {
         let tables = TableNames::mapped(|table| {
             if table == missing { "gone".to_string() } else { table.to_string() }
@@ -144,7 +99,7 @@ fn the_ledger_tells_lost_from_unacknowledged_orders() {
     place(4);
     let says = |ledger: &Ledger| {
         let report = database.check(CheckMoment::AfterRun, Some((ledger, &before)));
-        assert_eq!(violated(&report), "ledger");
+        assert_eq!(violated(&report), ["ledger"]);
         match &report.results.last().unwrap().outcome {
             CheckOutcome::Violated { rows: 1, example } => example.clone(),
             other => panic!("{other:?}"),

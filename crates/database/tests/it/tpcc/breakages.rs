@@ -1,5 +1,8 @@
-//! Ways to break a population, and the conditions that must notice, on every engine. Also included by the
-//! tests of other engines.
+//! Ways to break a population, the conditions that must notice, and how each is tried, on every engine.
+
+use std::collections::BTreeSet;
+
+use underlay_database::tpcc::{CheckOutcome, CheckReport};
 
 /// A way to break the data.
 pub struct Breakage {
@@ -22,6 +25,98 @@ pub enum Action {
     Insert(&'static str),
 }
 pub use Action::{Delete as Remove, Insert, Set};
+
+/// Wrong values that are there at the same time, of which each is noticed by conditions of its own: the checks are made
+/// once for all of them. Each is in a table of its own, so that none is what another one changes.
+pub fn noticed_apart(
+    breakages: impl IntoIterator<Item = &'static Breakage>,
+) -> Vec<Vec<&'static Breakage>> {
+    let mut groups: Vec<Vec<&Breakage>> = Vec::new();
+    for breakage in breakages {
+        let conditions: Vec<&str> = breakage.caught.split(' ').collect();
+        let is_apart = |other: &&Breakage| {
+            other.table != breakage.table
+                && other.caught.split(' ').all(|condition| !conditions.contains(&condition))
+        };
+        match groups.iter_mut().find(|group| group.iter().all(is_apart)) {
+            Some(group) => group.push(breakage),
+            None => groups.push(vec![breakage]),
+        }
+    }
+    groups
+}
+
+/// Each for itself: rows that are missing hide from other conditions what these would notice.
+pub fn one_by_one(breakages: &'static [Breakage]) -> Vec<Vec<&'static Breakage>> {
+    breakages.iter().map(|it| vec![it]).collect()
+}
+
+impl Breakage {
+    /// What breaks, and what puts back afterwards the rows that were kept in a table before.
+    pub fn statements(&self, schema: &str) -> (Vec<String>, Vec<String>) {
+        let Breakage { table, rows, action, .. } = self;
+        let kept = format!("saved_{table}");
+        let table = format!("{schema}{table}");
+        let action = match action {
+            Set(change) => format!("UPDATE {table} SET {change} WHERE {rows}"),
+            Remove => format!("DELETE FROM {table} WHERE {rows}"),
+            Insert(new) => format!("INSERT INTO {table} {new}"),
+        };
+        let save = format!("CREATE TABLE {kept} AS SELECT * FROM {table} WHERE {rows}");
+        let mend = [
+            format!("DELETE FROM {table} WHERE {rows}"),
+            format!("INSERT INTO {table} SELECT * FROM {kept}"),
+            format!("DROP TABLE {kept}"),
+        ];
+        (vec![save, action], mend.into())
+    }
+}
+
+/// Breaks a database in each of these ways, those of a group at the same time; returns the conditions that noticed.
+///
+/// Rows are put back after each group, so that one copy of the database serves all of them.
+///
+/// # Panics
+/// Unless exactly those conditions notice that must.
+pub fn break_and_mend(
+    groups: &[Vec<&'static Breakage>],
+    schema: &str,
+    execute: &dyn Fn(&str),
+    check: &dyn Fn() -> CheckReport,
+) -> BTreeSet<&'static str> {
+    let mut wrong = Vec::new();
+    let mut noticed = BTreeSet::new();
+    for group in groups {
+        let statements: Vec<_> = group.iter().map(|it| it.statements(schema)).collect();
+        statements.iter().flat_map(|(broken, _)| broken).for_each(|sql| execute(sql));
+        let caught: BTreeSet<&str> = violated(&check()).into_iter().collect();
+        let expected: BTreeSet<&str> = group.iter().flat_map(|it| it.caught.split(' ')).collect();
+        if caught != expected {
+            let actions: Vec<_> = statements.iter().map(|(broken, _)| broken.join("; ")).collect();
+            let actions = actions.join("\n");
+            wrong.push(format!("{actions}\n  expected {expected:?}, caught {caught:?}"));
+        }
+        noticed.extend(caught);
+        statements.iter().flat_map(|(_, mended)| mended).for_each(|sql| execute(sql));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    noticed
+}
+
+/// The conditions that are violated, in the order of their report.
+///
+/// # Panics
+/// If a check could not be made.
+pub fn violated(report: &CheckReport) -> Vec<&'static str> {
+    let ids = report.failures().map(|result| match &result.outcome {
+        CheckOutcome::Violated { rows, example } => {
+            assert!(*rows > 0 && example.contains(char::is_numeric), "{result:?}");
+            result.id
+        }
+        other => panic!("{}: {other:?}", result.id),
+    });
+    ids.collect()
+}
 
 const fn breakage(
     table: &'static str,

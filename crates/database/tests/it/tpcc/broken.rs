@@ -1,81 +1,46 @@
 //! Every condition is broken on purpose, and must be the one that notices: as must those that follow from it, and no
 //! others.
 //!
-//! A breakage changes rows of one table, the checks are made, and the rows are put back: hence one copy of
-//! the database serves all of them, and the last check proves that nothing was forgotten.
+//! The last check proves that all rows were put back.
 
 use std::collections::BTreeSet;
 
-use underlay_database::tpcc::{
-    CheckMoment, CheckOutcome, CheckReport, Mode, OrderNumbers, TableNames,
-};
+use underlay_database::tpcc::{CheckMoment, CheckOutcome, Mode, OrderNumbers, TableNames};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, Payment, Transaction,
 };
 
-use super::breakages::{Breakage, Insert, Remove, Set, WRONG_ROWS, WRONG_VALUES};
+use super::breakages::{
+    Breakage, WRONG_ROWS, WRONG_VALUES, break_and_mend, noticed_apart, one_by_one, violated,
+};
 use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
 
 #[test]
 fn wrong_values_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, WRONG_VALUES);
+    let caught = broken(&database, &noticed_apart(WRONG_VALUES));
     assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
 }
 
 #[test]
 fn missing_and_stray_rows_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, WRONG_ROWS);
+    let caught = broken(&database, &one_by_one(WRONG_ROWS));
     assert!(caught.contains("i9"), "{caught:?}");
 }
 
-/// Breaks the database in each of these ways, one after the other; returns the conditions that noticed.
-fn break_and_mend(database: &Database, breakages: &[Breakage]) -> BTreeSet<&'static str> {
+/// Breaks the database in each of these ways; returns the conditions that noticed.
+fn broken(database: &Database, breakages: &[Vec<&'static Breakage>]) -> BTreeSet<&'static str> {
     use_every_district(database);
     // Columns that no row of ours can leave empty, but a row of another tool's database can.
     database.execute(
         "ALTER TABLE tpcc.order_line ALTER ol_amount DROP NOT NULL, ALTER ol_dist_info DROP NOT NULL",
     );
-    let mut wrong = Vec::new();
-    let mut caught_ids = BTreeSet::new();
-    for Breakage { table, rows, action, caught: expected } in breakages {
-        let action = match action {
-            Set(change) => format!("UPDATE tpcc.{table} SET {change} WHERE {rows}"),
-            Remove => format!("DELETE FROM tpcc.{table} WHERE {rows}"),
-            Insert(new) => format!("INSERT INTO tpcc.{table} {new}"),
-        };
-        let save = format!("CREATE TABLE saved AS SELECT * FROM tpcc.{table} WHERE {rows}");
-        database.execute(&format!("{save}; {action}"));
-        let report = database.check(CheckMoment::AfterRun, None);
-        let caught = violated(&report);
-        if caught != *expected {
-            wrong.push(format!("{action}\n  expected {expected}, caught {caught}"));
-        }
-        caught_ids.extend(report.failures().map(|result| result.id));
-        let mend = format!(
-            "DELETE FROM tpcc.{table} WHERE {rows}; INSERT INTO tpcc.{table} SELECT * FROM saved"
-        );
-        database.execute(&format!("{mend}; DROP TABLE saved"));
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let execute = |sql: &str| database.execute(sql);
+    let check = || database.check(CheckMoment::AfterRun, None);
+    let noticed = break_and_mend(breakages, "tpcc.", &execute, &check);
     database.assert_consistent(None);
-    caught_ids
-}
-
-/// The conditions that are violated; a check that could not be made is a failure of the test.
-fn violated(report: &CheckReport) -> String {
-    let ids: Vec<&str> = report
-        .failures()
-        .map(|result| match &result.outcome {
-            CheckOutcome::Violated { rows, example } => {
-                assert!(*rows > 0 && example.contains(char::is_numeric), "{result:?}");
-                result.id
-            }
-            other => panic!("{}: {other:?}", result.id),
-        })
-        .collect();
-    ids.join(" ")
+    noticed
 }
 
 /// One new order, one payment and one delivery in each district of warehouse 1.
@@ -123,7 +88,7 @@ fn a_remote_row_that_was_not_touched_is_noticed() {
     database.assert_consistent(None);
     let caught = |change: &str| {
         database.execute(change);
-        violated(&database.check(CheckMoment::AfterRun, None))
+        violated(&database.check(CheckMoment::AfterRun, None)).join(" ")
     };
     // The work was done on the home warehouse's row: all sums are right.
     let moved = "UPDATE tpcc.stock SET (s_ytd, s_order_cnt, s_remote_cnt) = \
@@ -146,7 +111,7 @@ fn a_population_that_was_used_is_not_fresh() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
     use_every_district(&database);
     let report = database.check(CheckMoment::AfterLoad, None);
-    assert_eq!(violated(&report), "i10");
+    assert_eq!(violated(&report), ["i10"]);
 }
 
 #[test]
@@ -238,7 +203,7 @@ fn the_ledger_tells_lost_from_unacknowledged_orders() {
 /// What the ledger's check says, which alone must fail.
 fn ledger_violation(database: &Database, ledger: &Ledger, before: &OrderNumbers) -> String {
     let report = database.check(CheckMoment::AfterRun, Some((ledger, before)));
-    assert_eq!(violated(&report), "ledger");
+    assert_eq!(violated(&report), ["ledger"]);
     match &report.results.last().unwrap().outcome {
         CheckOutcome::Violated { rows: 1, example } => example.clone(),
         other => panic!("{other:?}"),
