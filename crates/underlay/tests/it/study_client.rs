@@ -41,7 +41,7 @@ fn sessions(budget: &[(String, f64)], class: &str) -> f64 {
     budget.iter().find(|(name, _)| name == class).map_or(0.0, |(_, sessions)| *sessions)
 }
 
-const FAR: &str = "name = \"b\"\n[design.client]\nplace = \"remote\"\nround-trip = \"2ms\"\n";
+const FAR: &str = "name = \"b\"\n[design.client]\nplace = \"remote\"\nround-trip = \"10ms\"\n";
 
 #[test]
 fn a_remote_client_waits_for_its_network_and_the_report_says_so() {
@@ -56,7 +56,7 @@ fn a_remote_client_waits_for_its_network_and_the_report_says_so() {
     let study = unpaced.replace("kingston-nvme", "null").replace("name = \"b\"\n", FAR);
     bench.write("far.toml", &study);
     let plan = bench.run(&["check", "far.toml"]).expect(0);
-    assert!(plan.contains("client remote, round trip 2 ms"), "{plan}");
+    assert!(plan.contains("client remote, round trip 10 ms"), "{plan}");
     let arguments = ["run", "far.toml", "--out", "far.sqlite", "--no-progress", "--json"];
     let analysis = json(&bench.run(&[&arguments[..], &["--users", "2"]].concat()).expect(0));
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
@@ -64,12 +64,12 @@ fn a_remote_client_waits_for_its_network_and_the_report_says_so() {
     let round_trips = metric(&analysis, 1, "client_round_trips");
     assert!((0.9..1.2).contains(&round_trips), "{round_trips} round trips");
     let network_ns = metric(&analysis, 1, "client_network_ns");
-    assert!((1.8e6..2.4e6).contains(&network_ns), "{network_ns} ns");
+    assert!((9.8e6..13e6).contains(&network_ns), "{network_ns} ns");
     let rungs = analysis["rungs"].as_array().expect("rungs");
     let rung = rungs.iter().find(|rung| rung["design"] == 1).expect("a rung");
     // What one without a network takes beside it depends on who else uses this host's processors.
     let median_ns = rung["latencies"][0]["p50"]["value"].as_f64().expect("a median");
-    assert!(median_ns >= 2e6, "{median_ns} ns over the network");
+    assert!(median_ns >= 10e6, "{median_ns} ns over the network");
     let far = budget(&analysis, 1);
     assert!(sessions(&far, "client-network") > sessions(&far, "client"), "{far:?}");
     assert_eq!(sessions(&budget(&analysis, 0), "client-network"), 0.0);

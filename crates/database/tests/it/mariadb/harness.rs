@@ -126,7 +126,7 @@ pub fn parameters(warehouses: u32) -> Parameters {
 /// Settings under which nothing is waited for: the tests' databases are thrown away.
 const CARELESS: [(&str, &str); 5] = [
     ("innodb_buffer_pool_size", "256M"),
-    ("innodb_log_file_size", "64M"),
+    ("innodb_log_file_size", "16M"),
     ("innodb_flush_log_at_trx_commit", "2"),
     ("innodb_doublewrite", "OFF"),
     ("max_connections", "60"),
