@@ -121,6 +121,11 @@ pub(crate) fn check_floor(
     Ok(())
 }
 
+/// The time of the fastest lone read of any device; none where no read takes time.
+pub(crate) fn fastest_read(devices: &[(String, DeviceProfile)]) -> Option<Nanos> {
+    devices.iter().filter_map(|(_, profile)| typical_read(profile)).min()
+}
+
 /// The time of a lone read; none for devices without any.
 fn typical_read(profile: &DeviceProfile) -> Option<Nanos> {
     match &profile.medium {

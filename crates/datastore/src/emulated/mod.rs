@@ -211,11 +211,14 @@ fn start_timing(
 ) -> Result<Option<Calibration>, DatastoreError> {
     let mut calibration = None;
     if !storage.is_instant() {
-        let found = calibrate(server, &Path::new("/dev").join(block_device), dilation)?;
         // The path through a cluster is longer than any host's own.
-        if let Storage::Devices(devices, _) = storage {
-            checks::check_floor(devices, found.floor)?;
-        }
+        let devices = match storage {
+            Storage::Devices(devices, _) => devices,
+            _ => &[],
+        };
+        let block_device = Path::new("/dev").join(block_device);
+        let found = calibrate(server, &block_device, dilation, checks::fastest_read(devices))?;
+        checks::check_floor(devices, found.floor)?;
         calibration = Some(found);
     }
     // What calibration did is not the volumes' history.

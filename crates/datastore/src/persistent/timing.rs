@@ -32,7 +32,7 @@ impl Supervisor {
         if self.calibration.is_some() || self.is_instant() {
             return Ok(());
         }
-        let found = calibrate(&mut self.server, first.block_device(), Dilation::NONE)?;
+        let found = calibrate(&mut self.server, first.block_device(), Dilation::NONE, None)?;
         self.server.ask(&Command::Latency)?;
         self.server.ask(&Command::Timing)?;
         self.server.done(&Command::SetTiming(TimingMode::Modelled))?;

@@ -197,10 +197,13 @@ fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
     assert_eq!(runs_counted(&analysis), 2);
     let verdict = analysis["verdict"]["headline"].as_str().expect("a sentence");
-    // One design has no delays: the other may be as fast as this host.
-    let is_told = verdict.contains("the transactions per second of")
-        || verdict.contains("distinguishable from this host");
-    assert!(is_told, "{verdict}");
+    // One design has no delays: the other may be as fast as this host. On a crowded one, the generator may be the limit.
+    let told = [
+        "the transactions per second of",
+        "distinguishable from this host",
+        "the load generator was",
+    ];
+    assert!(told.iter().any(|text| verdict.contains(text)), "{verdict}");
     assert_eq!(analysis["workload"]["unit"], "TPS");
     for rung in analysis["rungs"].as_array().expect("rungs") {
         let tps = |name: &str| rung["metrics"][name]["value"].as_f64().expect("a number");
