@@ -26,7 +26,7 @@ use mutation::{Dictionary, mutated};
 /// Targets of the workspace that share the time: calls of [`fuzz`].
 const TARGETS: u32 = 9;
 /// Inputs per target unless a time is given: a test run is the same each time, and short.
-const INPUTS_DEFAULT: u64 = 1_000;
+const INPUTS_DEFAULT: u64 = 400;
 /// Unless `UNDERLAY_FUZZ_SEED` is set.
 const SEED_DEFAULT: u64 = 1;
 /// A parser that takes longer for one input has lost its way.
