@@ -26,7 +26,7 @@ demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA desig
 	$(CARGO) build --profile demo --locked --bin underlay
 	$(SUDO) target/demo/underlay run quickstart
 
-test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
+test: ## The tests, with real servers, real mounts and headless Chromium. What takes longer is in `make soak`.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(NEXTEST) --workspace --lib --bins --tests --no-run

@@ -214,7 +214,7 @@ fn start_timing(
         // The path through a cluster is longer than any host's own.
         let devices = match storage {
             Storage::Devices(devices, _) => devices,
-            _ => &[],
+            Storage::Cluster(_) => &[],
         };
         let block_device = Path::new("/dev").join(block_device);
         let found = calibrate(server, &block_device, dilation, checks::fastest_read(devices))?;
