@@ -1,5 +1,5 @@
 //! Whether time dilation changes answers: one study on a device that this host can emulate in real time, at the factors
-//! 1, 2, 4, 8 in turn (A B B A): throughput, p95 and the budget of the sessions' time.
+//! 1, 2, 4, 8, in every second round backwards: throughput, p95 and the budget of the sessions' time.
 //!
 //! Runs the program itself, so `underlay` must be built in the same profile. Needs root and the engine's programs.
 //!
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FACTORS: [u32; 4] = [1, 2, 4, 8];
-/// A window holds two checkpoints. One of 20 s holds none or one, and p95 scatters by 40 %.
+/// Two intervals between PostgreSQL's checkpoints: every window sees as many.
 const MEASURE_S: u32 = 60;
 /// Classes of time below this share of the budget are left out.
 const SHOWN: f64 = 0.01;
