@@ -272,15 +272,23 @@ mod tests {
             value(sampler, &values, "me.on_cpu")
         };
         let before = on_cpu(sampler.as_mut());
-        let spun = std::thread::spawn(|| {
-            let start = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec;
-            let spent = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-            while spent().tv_sec == 0 && spent().tv_nsec < start + 60_000_000 {}
-            std::thread::sleep(Duration::from_millis(400));
+        // The thread says when it has spun and lives on until it was sampled: a busy host may give it
+        // its 60 ms late.
+        let (has_spun, spun) = std::sync::mpsc::channel();
+        let (may_end, ends) = std::sync::mpsc::channel::<()>();
+        let spinner = std::thread::spawn(move || {
+            let spent = || {
+                let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+                Duration::try_from(time).expect("CPU time is not negative")
+            };
+            while spent() < Duration::from_millis(60) {}
+            has_spun.send(()).expect("the test listens");
+            ends.recv().expect("the test says when");
         });
-        std::thread::sleep(Duration::from_millis(300));
+        spun.recv().expect("the thread spins");
         let during = on_cpu(sampler.as_mut());
-        spun.join().expect("ended");
+        may_end.send(()).expect("the thread listens");
+        spinner.join().expect("ended");
         let after = on_cpu(sampler.as_mut());
         assert!(during - before >= 20e6, "{before} -> {during}");
         assert!(after >= during, "an ended thread stays in the sum");
