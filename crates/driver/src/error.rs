@@ -12,9 +12,7 @@ pub enum DriveError {
     #[error("a driver needs users; ask for at least one")]
     NoUsers,
     /// A pool without connections.
-    #[error(
-        "a pool of no connections lets nobody work; allow at least one, or leave the limit out"
-    )]
+    #[error("the pool needs at least one connection; allow one, or leave the limit out")]
     NoConnections,
     /// No threads.
     #[error("a driver needs a thread; ask for at least one, or leave the number out")]

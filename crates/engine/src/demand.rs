@@ -9,6 +9,7 @@
 //! measured profile where absolute numbers matter; ratios of designs depend on them less.
 
 use underlay_core::Nanos;
+use underlay_workload::sysbench;
 
 /// Demands of one engine under one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +97,7 @@ const TPCC_MARIADB: [Row; 5] = [
 
 /// PostgreSQL, sysbench's scripts with prepared statements, a round trip each. A changed row is an
 /// update that moves an index entry: two row versions and an entry.
-const SYSBENCH_POSTGRESQL: [Row; 9] = [
+const SYSBENCH_POSTGRESQL: [Row; sysbench::Script::ALL.len()] = [
     ("read_write", 70, 18, 34, 380),
     ("read_only", 60, 18, 0, 380),
     ("write_only", 60, 22, 34, 380),
@@ -109,7 +110,7 @@ const SYSBENCH_POSTGRESQL: [Row; 9] = [
 ];
 
 /// InnoDB: the same, with redo of the undo records.
-const SYSBENCH_MARIADB: [Row; 9] = [
+const SYSBENCH_MARIADB: [Row; sysbench::Script::ALL.len()] = [
     ("read_write", 80, 17, 100, 700),
     ("read_only", 70, 17, 0, 700),
     ("write_only", 60, 22, 100, 700),

@@ -182,7 +182,7 @@ impl Supervisor {
             Err(error) => {
                 // In order: a cluster whose server is killed copies at the next start what its members may not have in common.
                 if let Err(problem) = supervisor.end() {
-                    warn!("what had begun did not end in order: {problem}");
+                    warn!("cleanup after a failed start was incomplete: {problem}");
                 }
                 Err(error)
             }
@@ -295,7 +295,7 @@ impl Supervisor {
         let text = serde_json::to_string(&reply).expect("plain data") + "\n";
         let mut writer = stream;
         if let Err(error) = writer.write_all(text.as_bytes()) {
-            warn!("nobody took the answer to {line:?}: {error}");
+            warn!("the client closed the connection before the answer to {line:?}: {error}");
         }
         ended
     }

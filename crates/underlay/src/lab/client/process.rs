@@ -176,7 +176,7 @@ impl<B: RunAccounting> LocalDriver<B> {
 /// If whoever started it says nothing that can be understood, or the connection with it fails.
 pub fn serve(socket: &Path) -> Result<(), Stop> {
     let failed = |error: io::Error| {
-        Stop::run_failed(format!("the load generator lost whoever directs it: {error}"))
+        Stop::run_failed(format!("the load generator lost its connection to the lab: {error}"))
     };
     let mut stream = UnixStream::connect(socket).map_err(failed)?;
     let start: Start = read_line(&mut stream).map_err(failed)?;
@@ -215,7 +215,7 @@ fn direct<B: RunAccounting>(
     mut stream: UnixStream,
 ) -> Result<(), Stop> {
     let failed = |error: io::Error| {
-        Stop::run_failed(format!("the load generator lost whoever directs it: {error}"))
+        Stop::run_failed(format!("the load generator lost its connection to the lab: {error}"))
     };
     match driver {
         Ok(driver) => {

@@ -175,7 +175,7 @@ impl<'a> Faults<'a> {
                 self.log.event(
                     event::RECOVERY,
                     since,
-                    "the database started anew for the checks",
+                    "the database was restarted for the checks",
                     data,
                 )
             }
@@ -203,7 +203,7 @@ impl<'a> Faults<'a> {
         }
         for number in self.schedule.outstanding() {
             let text = format!(
-                "it did not come to it that {}: the load ended before",
+                "never triggered: {}; the load ended first",
                 self.schedule.item(number).action.described()
             );
             self.log.find(Severity::Warning, finding::FAULT_DID_NOT_HAPPEN, &text, observer)?;
