@@ -295,7 +295,7 @@ impl Supervisor {
         let text = serde_json::to_string(&reply).expect("plain data") + "\n";
         let mut writer = stream;
         if let Err(error) = writer.write_all(text.as_bytes()) {
-            warn!("the client closed the connection before the answer to {line:?}: {error}");
+            warn!("the answer to {line:?} could not be sent: {error}");
         }
         ended
     }
