@@ -11,7 +11,7 @@ use crate::plan::{DatastoreKind, Durability};
 use crate::problem::{Problems, Source};
 use crate::profile_text::parse_profile;
 use crate::report::Report;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, design};
 use crate::section::Table;
 use underlay_model::DeviceProfile;
 
@@ -63,7 +63,7 @@ fn resolve(source: &Source, design: file::Design, report: &mut Report) -> Option
     let (options, host) = (PlanOptions::default(), HostView::unlimited());
     let mut resolver =
         Resolver::new(source, &study, (&options, &[]), &host, std::mem::take(report));
-    let kind = resolver.design_alone();
+    let kind = design::design_alone(&mut resolver);
     *report = std::mem::take(&mut resolver.report);
     kind
 }

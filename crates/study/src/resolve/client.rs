@@ -2,10 +2,10 @@
 
 use underlay_core::Nanos;
 
-use super::Resolver;
 use super::chosen::{Chosen, Layer};
 use super::engine::EngineChoice;
-use super::procedure::ProcedureChoice;
+use super::procedure::{self, ProcedureChoice};
+use super::resolver::Resolver;
 use super::workload::WorkloadChoice;
 use crate::exact;
 use crate::file::Client;
@@ -93,193 +93,200 @@ impl ClientChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// The study's client, scaled.
-    pub(super) fn study_client(&mut self) -> ClientChoice {
-        let layers = [
-            (Layer::File, &self.file.client.content),
-            (Layer::Default, &self.defaults.client.content),
-        ];
-        let client = self.client("client", &layers);
-        client.record(&mut self.provenance);
-        client
-    }
+/// The study's client, scaled.
+pub(super) fn of_study(resolver: &mut Resolver<'_>) -> ClientChoice {
+    let layers = [
+        (Layer::File, &resolver.file.client.content),
+        (Layer::Default, &resolver.defaults.client.content),
+    ];
+    let client = resolve(resolver, "client", &layers);
+    client.record(&mut resolver.provenance);
+    client
+}
 
-    /// Decides about a client from its layers, checking value by value; scaled.
-    pub(super) fn client(&mut self, path: &str, layers: &[(Layer<'_>, &Client)]) -> ClientChoice {
-        macro_rules! decide {
-            ($key:literal, $field:ident) => {{
-                let candidates: Vec<_> =
-                    layers.iter().map(|(layer, client)| (*layer, &client.$field)).collect();
-                self.pick(&format!("{path}.{}", $key), &candidates).found()
-            }};
-        }
-        let mut choice = ClientChoice {
-            place: decide!("place", place),
-            round_trip: decide!("round-trip", round_trip),
-            bytes_per_second: decide!("bytes-per-second", bytes_per_second),
-            connections: decide!("connections", connections),
-        };
-        if let Some(time) = &choice.round_trip {
-            self.check_time(time, &ROUND_TRIP);
-        }
-        if let Some(rate) = &choice.bytes_per_second
-            && !NETWORK_BYTES_PER_SECOND.contains(&rate.value)
-        {
-            let low = Bytes(*NETWORK_BYTES_PER_SECOND.start());
-            rate.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is out of range", rate.called()),
-                format!("{} per second cannot carry the load of a database", Bytes(rate.value)),
-                format!("write at least \"{}\"", exact::size(low)),
-            );
-        }
-        if let Some(connections) = &choice.connections
-            && !USERS.contains(&connections.value)
-        {
-            let (low, high) = (USERS.start(), USERS.end());
-            connections.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is out of range", connections.called()),
-                format!("{} is not from {low} to {high}", connections.value),
-                "write how many connections the users share, or remove the key",
-            );
-            choice.connections = None;
-        }
-        choice.scaled(self.scale)
+/// Decides about a client from its layers, checking value by value; scaled.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    path: &str,
+    layers: &[(Layer<'_>, &Client)],
+) -> ClientChoice {
+    macro_rules! decide {
+        ($key:literal, $field:ident) => {{
+            let candidates: Vec<_> =
+                layers.iter().map(|(layer, client)| (*layer, &client.$field)).collect();
+            resolver.pick(&format!("{path}.{}", $key), &candidates).found()
+        }};
     }
+    let mut choice = ClientChoice {
+        place: decide!("place", place),
+        round_trip: decide!("round-trip", round_trip),
+        bytes_per_second: decide!("bytes-per-second", bytes_per_second),
+        connections: decide!("connections", connections),
+    };
+    if let Some(time) = &choice.round_trip {
+        procedure::check_time(resolver, time, &ROUND_TRIP);
+    }
+    if let Some(rate) = &choice.bytes_per_second
+        && !NETWORK_BYTES_PER_SECOND.contains(&rate.value)
+    {
+        let low = Bytes(*NETWORK_BYTES_PER_SECOND.start());
+        rate.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} is out of range", rate.called()),
+            format!("{} per second cannot carry the load of a database", Bytes(rate.value)),
+            format!("write at least \"{}\"", exact::size(low)),
+        );
+    }
+    if let Some(connections) = &choice.connections
+        && !USERS.contains(&connections.value)
+    {
+        let (low, high) = (USERS.start(), USERS.end());
+        connections.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} is out of range", connections.called()),
+            format!("{} is not from {low} to {high}", connections.value),
+            "write how many connections the users share, or remove the key",
+        );
+        choice.connections = None;
+    }
+    choice.scaled(resolver.scale)
+}
 
-    /// Reports what a design's client says to no effect. `own` is what the design decides of `client` itself.
-    pub(super) fn check_client(
-        &mut self,
-        (client, own): (&ClientChoice, &ClientChoice),
-        engine: &EngineChoice,
-        workload: Option<&WorkloadChoice>,
-        procedure: &ProcedureChoice,
-    ) {
-        // Where an axis moves the client, its network is for the points at which it is remote.
-        if client.place() != ClientPlace::Remote && !self.varies("client.place") {
-            for key in own.of_network() {
-                self.network_of_nothing(&key, client.place());
-            }
-        }
-        match workload.map(WorkloadChoice::kind) {
-            Some(WorkloadKind::Backup(_)) => return self.refuse_client_of_backups(client),
-            Some(kind) if kind.job_sessions().is_some() => return self.check_client_of_job(client),
-            _ => {}
-        }
-        self.check_sharing(client, procedure);
-        if client.place() == ClientPlace::Local
-            && engine.cpus.is_none()
-            && engine.memory_limit.is_none()
-        {
-            self.finding(
-                Severity::Warning,
-                "client-without-limits",
-                "the client runs within the server's limits, and the server has none: it is a client on the host",
-                "set engine.cpus or engine.memory-limit",
-                client.place.as_ref().and_then(|place| place.line(self.text)),
-            );
+/// Reports what a design's client says to no effect. `own` is what the design decides of `client` itself.
+pub(super) fn check_client(
+    resolver: &mut Resolver<'_>,
+    (client, own): (&ClientChoice, &ClientChoice),
+    engine: &EngineChoice,
+    workload: Option<&WorkloadChoice>,
+    procedure: &ProcedureChoice,
+) {
+    // Where an axis moves the client, its network is for the points at which it is remote.
+    if client.place() != ClientPlace::Remote && !resolver.varies("client.place") {
+        for key in own.of_network() {
+            network_of_nothing(resolver, &key, client.place());
         }
     }
-
-    /// Reports a network of the study that none of its clients is behind.
-    pub(super) fn check_study_client(&mut self, study: &ClientChoice, clients: &[ClientPlan]) {
-        // Without a design in order nothing is known of the others.
-        if self.varies("client.place")
-            || clients.is_empty()
-            || clients.iter().any(|client| client.network.is_some())
-        {
-            return;
+    match workload.map(WorkloadChoice::kind) {
+        Some(WorkloadKind::Backup(_)) => return refuse_client_of_backups(resolver, client),
+        Some(kind) if kind.job_sessions().is_some() => {
+            return check_client_of_job(resolver, client);
         }
-        for key in study.of_network() {
-            self.network_of_nothing(&key, study.place());
-        }
+        _ => {}
     }
+    check_sharing(resolver, client, procedure);
+    if client.place() == ClientPlace::Local
+        && engine.cpus.is_none()
+        && engine.memory_limit.is_none()
+    {
+        resolver.finding(
+            Severity::Warning,
+            "client-without-limits",
+            "the client runs within the server's limits, and the server has none: it is a client on the host",
+            "set engine.cpus or engine.memory-limit",
+            client.place.as_ref().and_then(|place| place.line(resolver.text)),
+        );
+    }
+}
 
-    fn network_of_nothing(&mut self, key: &Chosen<()>, place: ClientPlace) {
-        key.problem(
-            &mut self.report,
+/// Reports a network of the study that none of its clients is behind.
+pub(super) fn check_study_client(
+    resolver: &mut Resolver<'_>,
+    study: &ClientChoice,
+    clients: &[ClientPlan],
+) {
+    // Without a design in order nothing is known of the others.
+    if resolver.varies("client.place")
+        || clients.is_empty()
+        || clients.iter().any(|client| client.network.is_some())
+    {
+        return;
+    }
+    for key in study.of_network() {
+        network_of_nothing(resolver, &key, study.place());
+    }
+}
+
+fn network_of_nothing(resolver: &mut Resolver<'_>, key: &Chosen<()>, place: ClientPlace) {
+    key.problem(
+        &mut resolver.report,
+        "conflict",
+        format!("{} has no meaning for a client with place `{place}`", key.called()),
+        "only a remote client is behind a network",
+        "write place = \"remote\", or remove this key",
+    );
+}
+
+fn refuse_client_of_backups(resolver: &mut Resolver<'_>, client: &ClientChoice) {
+    let place = client.place.as_ref().filter(|place| place.value != ClientPlace::Host);
+    let parts = [
+        place.map(|place| place.with(())),
+        client.connections.as_ref().map(|connections| connections.with(())),
+    ];
+    for part in parts.into_iter().flatten() {
+        part.problem(
+            &mut resolver.report,
             "conflict",
-            format!("{} has no meaning for a client with place `{place}`", key.called()),
-            "only a remote client is behind a network",
-            "write place = \"remote\", or remove this key",
+            format!("{} has no meaning for backups", part.called()),
+            "the engine's own programs take them, beside the server and within its limits",
+            "remove it",
         );
     }
+}
 
-    fn refuse_client_of_backups(&mut self, client: &ClientChoice) {
-        let place = client.place.as_ref().filter(|place| place.value != ClientPlace::Host);
-        let parts = [
-            place.map(|place| place.with(())),
-            client.connections.as_ref().map(|connections| connections.with(())),
-        ];
-        for part in parts.into_iter().flatten() {
-            part.problem(
-                &mut self.report,
-                "conflict",
-                format!("{} has no meaning for backups", part.called()),
-                "the engine's own programs take them, beside the server and within its limits",
-                "remove it",
-            );
-        }
-    }
-
-    fn check_client_of_job(&mut self, client: &ClientChoice) {
-        const LABEL: &str = "the sessions of a job are its own, and work within the lab";
-        if let Some(connections) = &client.connections {
-            connections.problem(
-                &mut self.report,
-                "conflict",
-                format!("{} has no meaning for a job", connections.called()),
-                LABEL,
-                "remove it; `sessions` or `streams` of the workload say how much goes on at once",
-            );
-        }
-        if let Some(place) = client.place.as_ref().filter(|c| c.value == ClientPlace::Local) {
-            place.problem(
-                &mut self.report,
-                "conflict",
-                format!("{} cannot be `local` for a job", place.called()),
-                LABEL,
-                "write \"host\" or \"remote\"",
-            );
-        }
-    }
-
-    /// Connections that nobody needs to share are a mistake in a study; at another size or with other users they are not.
-    fn check_sharing(&mut self, client: &ClientChoice, procedure: &ProcedureChoice) {
-        let (Some(connections), Some(most)) = (&client.connections, procedure.users_at_once())
-        else {
-            return;
-        };
-        if connections.value < most.value {
-            return;
-        }
-        let is_as_written = self.scale == Scale::FULL
-            && !matches!(most.origin, Origin::CommandLine { .. })
-            && !self.varies("client.connections");
-        let text = format!(
-            "{} connections are not shared: there are at most {} users",
-            connections.value, most.value
+fn check_client_of_job(resolver: &mut Resolver<'_>, client: &ClientChoice) {
+    const LABEL: &str = "the sessions of a job are its own, and work within the lab";
+    if let Some(connections) = &client.connections {
+        connections.problem(
+            &mut resolver.report,
+            "conflict",
+            format!("{} has no meaning for a job", connections.called()),
+            LABEL,
+            "remove it; `sessions` or `streams` of the workload say how much goes on at once",
         );
-        if is_as_written {
-            connections.problem(
-                &mut self.report,
-                "conflict",
-                text,
-                "each user has a connection of its own without this key",
-                "write fewer connections than users, or remove the key",
-            );
-        } else {
-            self.finding(
-                Severity::Warning,
-                "connections-not-shared",
-                text,
-                "choose a larger scale or more users where the sharing matters",
-                connections.line(self.text),
-            );
-        }
+    }
+    if let Some(place) = client.place.as_ref().filter(|c| c.value == ClientPlace::Local) {
+        place.problem(
+            &mut resolver.report,
+            "conflict",
+            format!("{} cannot be `local` for a job", place.called()),
+            LABEL,
+            "write \"host\" or \"remote\"",
+        );
+    }
+}
+
+/// Connections that nobody needs to share are a mistake in a study; at another size or with other users they are not.
+fn check_sharing(resolver: &mut Resolver<'_>, client: &ClientChoice, procedure: &ProcedureChoice) {
+    let (Some(connections), Some(most)) = (&client.connections, procedure.users_at_once()) else {
+        return;
+    };
+    if connections.value < most.value {
+        return;
+    }
+    let is_as_written = resolver.scale == Scale::FULL
+        && !matches!(most.origin, Origin::CommandLine { .. })
+        && !resolver.varies("client.connections");
+    let text = format!(
+        "{} connections are not shared: there are at most {} users",
+        connections.value, most.value
+    );
+    if is_as_written {
+        connections.problem(
+            &mut resolver.report,
+            "conflict",
+            text,
+            "each user has a connection of its own without this key",
+            "write fewer connections than users, or remove the key",
+        );
+    } else {
+        resolver.finding(
+            Severity::Warning,
+            "connections-not-shared",
+            text,
+            "choose a larger scale or more users where the sharing matters",
+            connections.line(resolver.text),
+        );
     }
 }

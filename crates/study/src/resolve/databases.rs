@@ -12,9 +12,9 @@ use toml::de::{DeTable, DeValue};
 use underlay_core::Bytes;
 use underlay_model::cluster::{ClusterSpec, host_of_machine};
 
-use super::Resolver;
 use super::names::unsafe_because;
 use super::procedure_keys::{Load, names_without_meaning};
+use super::resolver::Resolver;
 use super::volumes::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::file;
@@ -73,7 +73,7 @@ pub(crate) fn resolve(
 ) -> (Option<Plan>, Report) {
     let Some(sections) = file.database.get() else {
         let mut resolver = Resolver::new(source, file, (options, axes), host, report);
-        let plan = resolver.resolve();
+        let plan = super::plan(&mut resolver);
         return (plan, resolver.report);
     };
     if sections.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) fn resolve(
         let context = (if is_job { &without_users } else { options }, axes);
         let mut resolver = Resolver::new(source, &study, context, host, Report::default());
         resolver.role = Role::Member;
-        let plan = resolver.resolve();
+        let plan = super::plan(&mut resolver);
         let volumes = std::mem::take(&mut resolver.own_volumes);
         report.absorb(std::mem::take(&mut resolver.report));
         resolved.push(Resolved { name, section: &section.content, plan, volumes, span });
@@ -131,7 +131,7 @@ pub(crate) fn resolve(
     let members = members(&resolved, &mut report);
     let mut resolver = Resolver::new(source, &study, (options, axes), host, report);
     resolver.role = Role::Whole(&members);
-    let mut plan = resolver.resolve();
+    let mut plan = super::plan(&mut resolver);
     let mut report = std::mem::take(&mut resolver.report);
     if let Some(plan) = &mut plan {
         refuse_several_rungs(plan, file, &mut report);
@@ -655,61 +655,54 @@ fn provenance(whole: Vec<Setting>, resolved: &[Resolved<'_>]) -> Vec<Setting> {
     rows
 }
 
-impl Resolver<'_> {
-    /// Whether this is one of several databases.
-    pub(super) fn is_member(&self) -> bool {
-        matches!(self.role, Role::Member)
+/// The volumes of a design: its own, or those of all databases.
+pub(super) fn volumes_of_all(
+    resolver: &Resolver<'_>,
+    design: &str,
+    own: Option<&[VolumeChoice]>,
+) -> Option<Vec<VolumeChoice>> {
+    let Role::Whole(members) = resolver.role else { return own.map(<[_]>::to_vec) };
+    let mut all = Vec::new();
+    for member in members {
+        let of_design = member.volumes.iter().filter(|(of, _)| of == design);
+        all.extend(of_design.flat_map(|(_, volumes)| volumes.iter().cloned()));
     }
+    own.map(|_| all)
+}
 
-    /// The volumes of a design: its own, or those of all databases.
-    pub(super) fn volumes_of_all(
-        &self,
-        design: &str,
-        own: Option<&[VolumeChoice]>,
-    ) -> Option<Vec<VolumeChoice>> {
-        let Role::Whole(members) = self.role else { return own.map(<[_]>::to_vec) };
-        let mut all = Vec::new();
-        for member in members {
-            let of_design = member.volumes.iter().filter(|(of, _)| of == design);
-            all.extend(of_design.flat_map(|(_, volumes)| volumes.iter().cloned()));
-        }
-        own.map(|_| all)
+/// The host of a cluster that each volume of a design is used from: that of its database. A block load has one machine per
+/// volume.
+pub(super) fn volume_hosts(
+    resolver: &Resolver<'_>,
+    design: &str,
+    spec: &ClusterSpec,
+    volumes: usize,
+) -> Vec<u32> {
+    let hosts = spec.hosts.len();
+    if hosts == 0 {
+        return Vec::new();
     }
+    if resolver.is_block_load() {
+        return (0..volumes).map(|machine| host_of_machine(machine, hosts).0).collect();
+    }
+    let Role::Whole(members) = resolver.role else { return vec![unplaced_host(0, hosts); volumes] };
+    let of_design = members.iter().filter_map(|member| {
+        let (_, volumes) = member.volumes.iter().find(|(of, _)| of == design)?;
+        let parts = member.plan.iter().flat_map(|plan| &plan.parts);
+        let place = parts.filter(|part| part.design == design).find_map(|it| it.host.as_ref());
+        let named = place.and_then(|name| spec.hosts.iter().position(|it| it.name == *name));
+        Some((named, volumes.len()))
+    });
+    let of_database = of_design.enumerate().flat_map(|(database, (named, volumes))| {
+        let host = named.map_or_else(|| unplaced_host(database, hosts), |it| it as u32);
+        std::iter::repeat_n(host, volumes)
+    });
+    of_database.collect()
+}
 
-    /// The host of a cluster that each volume of a design is used from: that of its database. A block load has one machine per
-    /// volume.
-    pub(super) fn volume_hosts(
-        &self,
-        design: &str,
-        spec: &ClusterSpec,
-        volumes: usize,
-    ) -> Vec<u32> {
-        let hosts = spec.hosts.len();
-        if hosts == 0 {
-            return Vec::new();
-        }
-        if self.is_block_load() {
-            return (0..volumes).map(|machine| host_of_machine(machine, hosts).0).collect();
-        }
-        let Role::Whole(members) = self.role else { return vec![unplaced_host(0, hosts); volumes] };
-        let of_design = members.iter().filter_map(|member| {
-            let (_, volumes) = member.volumes.iter().find(|(of, _)| of == design)?;
-            let parts = member.plan.iter().flat_map(|plan| &plan.parts);
-            let place = parts.filter(|part| part.design == design).find_map(|it| it.host.as_ref());
-            let named = place.and_then(|name| spec.hosts.iter().position(|it| it.name == *name));
-            Some((named, volumes.len()))
-        });
-        let of_database = of_design.enumerate().flat_map(|(database, (named, volumes))| {
-            let host = named.map_or_else(|| unplaced_host(database, hosts), |it| it as u32);
-            std::iter::repeat_n(host, volumes)
-        });
-        of_database.collect()
-    }
-
-    /// Whether a database is placed on a host of a design.
-    pub(super) fn is_placed(&self, design: &str, host: &str) -> bool {
-        let Role::Whole(members) = self.role else { return false };
-        let mut parts = members.iter().flat_map(|member| &member.plan).flat_map(|plan| &plan.parts);
-        parts.any(|part| part.design == design && part.host.as_deref() == Some(host))
-    }
+/// Whether a database is placed on a host of a design.
+pub(super) fn is_placed(resolver: &Resolver<'_>, design: &str, host: &str) -> bool {
+    let Role::Whole(members) = resolver.role else { return false };
+    let mut parts = members.iter().flat_map(|member| &member.plan).flat_map(|plan| &plan.parts);
+    parts.any(|part| part.design == design && part.host.as_deref() == Some(host))
 }

@@ -2,12 +2,17 @@
 
 use underlay_core::Evidence;
 
-use super::Resolver;
 use super::chosen::{Chosen, Layer, pick};
-use super::client::ClientChoice;
-use super::engine::EngineChoice;
+use super::client::{self, ClientChoice};
+use super::cluster;
+use super::databases;
+use super::datastore;
+use super::engine::{self, EngineChoice};
+use super::names;
 use super::procedure::ProcedureChoice;
-use super::volumes::VolumeChoice;
+use super::resolver::Resolver;
+use super::server;
+use super::volumes::{self, VolumeChoice};
 use super::workload::WorkloadChoice;
 use crate::background_plan::BackgroundPlan;
 use crate::builtin;
@@ -36,347 +41,348 @@ impl Draft<'_> {
     }
 }
 
-impl Resolver<'_> {
-    /// The name each design will have; `None` where it cannot be known.
-    pub(super) fn design_names(&self) -> Vec<Option<String>> {
-        let Some(sections) = self.file.design.get() else { return Vec::new() };
-        sections.iter().map(|section| self.design_name(section).map(|name| name.value)).collect()
-    }
+/// The name each design will have; `None` where it cannot be known.
+pub(super) fn design_names(resolver: &Resolver<'_>) -> Vec<Option<String>> {
+    let Some(sections) = resolver.file.design.get() else { return Vec::new() };
+    sections.iter().map(|section| design_name(resolver, section).map(|name| name.value)).collect()
+}
 
-    /// All designs that are in order, after the command line's choice among them.
-    pub(super) fn designs(
-        &mut self,
-        (engine, client): (&EngineChoice, &ClientChoice),
-        workload: Option<&WorkloadChoice>,
-        procedure: &ProcedureChoice,
-    ) -> Vec<DesignPlan> {
-        let Some(sections) = self.file.design.get() else {
-            if self.file.design.is_absent() {
-                self.no_design();
-            }
-            self.check_engine(engine, client, procedure);
-            return Vec::new();
-        };
-        if sections.is_empty() {
-            self.no_design();
+/// All designs that are in order, after the command line's choice among them.
+pub(super) fn designs(
+    resolver: &mut Resolver<'_>,
+    (engine, client): (&EngineChoice, &ClientChoice),
+    workload: Option<&WorkloadChoice>,
+    procedure: &ProcedureChoice,
+) -> Vec<DesignPlan> {
+    let Some(sections) = resolver.file.design.get() else {
+        if resolver.file.design.is_absent() {
+            no_design(resolver);
         }
-        let drafts = self.drafts(sections);
-        self.check_wanted();
-        let wanted: Vec<&Draft<'_>> =
-            drafts.iter().filter(|draft| self.is_wanted(&draft.name.value)).collect();
-        let mut plans = Vec::new();
-        for draft in &wanted {
-            plans.extend(self.design(draft, (engine, client), workload, procedure));
+        server::check_engine(resolver, engine, client, procedure);
+        return Vec::new();
+    };
+    if sections.is_empty() {
+        no_design(resolver);
+    }
+    let drafts = drafts(resolver, sections);
+    check_wanted(resolver);
+    let wanted: Vec<&Draft<'_>> =
+        drafts.iter().filter(|draft| is_wanted(resolver, &draft.name.value)).collect();
+    let mut plans = Vec::new();
+    for draft in &wanted {
+        plans.extend(resolve(resolver, draft, (engine, client), workload, procedure));
+    }
+    if wanted.is_empty() {
+        server::check_engine(resolver, engine, client, procedure);
+    }
+    let clients: Vec<ClientPlan> = plans.iter().map(|plan| plan.client).collect();
+    client::check_study_client(resolver, client, &clients);
+    plans
+}
+
+/// Where the volumes of the only design live, without a study around it.
+pub(crate) fn design_alone(resolver: &mut Resolver<'_>) -> Option<DatastoreKind> {
+    let sections = resolver.file.design.get()?;
+    let drafts = drafts(resolver, sections);
+    let draft = drafts.first()?;
+    let kind = datastore::resolve(
+        resolver,
+        draft,
+        &format!("design.{}", draft.name.value),
+        &mut Vec::new(),
+    )?;
+    resolver.report.is_empty().then_some(kind)
+}
+
+fn no_design(resolver: &mut Resolver<'_>) {
+    resolver.report.add(
+        Some(0..0),
+        "missing-key",
+        "the study has no storage design",
+        "[[design]] is missing",
+        format!(
+            "add two or more, for example [[design]] with use = \"kingston-nvme\"; built-in are {}",
+            listed(builtin::design_names())
+        ),
+    );
+}
+
+/// Names, bases and uniqueness of all designs.
+fn drafts<'f>(resolver: &mut Resolver<'_>, sections: &'f [Section<Design>]) -> Vec<Draft<'f>> {
+    let mut drafts: Vec<Draft<'f>> = Vec::new();
+    for section in sections {
+        if section.refused {
+            continue;
         }
-        if wanted.is_empty() {
-            self.check_engine(engine, client, procedure);
-        }
-        let clients: Vec<ClientPlan> = plans.iter().map(|plan| plan.client).collect();
-        self.check_study_client(client, &clients);
-        plans
-    }
-
-    /// Where the volumes of the only design live, without a study around it.
-    pub(crate) fn design_alone(&mut self) -> Option<DatastoreKind> {
-        let sections = self.file.design.get()?;
-        let drafts = self.drafts(sections);
-        let draft = drafts.first()?;
-        let kind =
-            self.datastore(draft, &format!("design.{}", draft.name.value), &mut Vec::new())?;
-        self.report.is_empty().then_some(kind)
-    }
-
-    fn no_design(&mut self) {
-        self.report.add(
-            Some(0..0),
-            "missing-key",
-            "the study has no storage design",
-            "[[design]] is missing",
-            format!(
-                "add two or more, for example [[design]] with use = \"kingston-nvme\"; built-in are {}",
-                listed(builtin::design_names())
-            ),
-        );
-    }
-
-    /// Names, bases and uniqueness of all designs.
-    fn drafts<'f>(&mut self, sections: &'f [Section<Design>]) -> Vec<Draft<'f>> {
-        let mut drafts: Vec<Draft<'f>> = Vec::new();
-        for section in sections {
-            if section.refused {
-                continue;
-            }
-            let base = self.base(section);
-            let Some(name) = self.design_name(section) else {
-                if matches!((&section.name, &section.base), (Entry::Absent, Entry::Absent)) {
-                    self.report.add(
-                        section.span.clone(),
-                        "missing-key",
-                        "a design has no name",
-                        "`name` is missing",
-                        "add for example name = \"nvme\"",
-                    );
-                }
-                continue;
-            };
-            self.check_name(&name);
-            if let Some(first) = drafts.iter().find(|draft| draft.name.value == name.value) {
-                let line = first.file.span.clone().map(|span| position(self.text, span.start).0);
-                let label = match line {
-                    Some(line) => format!("the design in line {line} has this name"),
-                    None => "another design has this name".to_string(),
-                };
-                self.report.add(
-                    name.span.clone().or_else(|| section.span.clone()),
-                    "duplicate-name",
-                    format!("two designs are called `{}`", name.value),
-                    label,
-                    "give each design a `name` of its own",
+        let base = base(resolver, section);
+        let Some(name) = design_name(resolver, section) else {
+            if matches!((&section.name, &section.base), (Entry::Absent, Entry::Absent)) {
+                resolver.report.add(
+                    section.span.clone(),
+                    "missing-key",
+                    "a design has no name",
+                    "`name` is missing",
+                    "add for example name = \"nvme\"",
                 );
             }
-            if let Some(base) = base {
-                drafts.push(Draft { name, file: section, base, shares_title: false });
-            }
-        }
-        let titles: Vec<Option<String>> =
-            drafts.iter().map(|draft| draft.title().cloned()).collect();
-        for (index, draft) in drafts.iter_mut().enumerate() {
-            let mut others = titles.iter().enumerate().filter(|(other, _)| *other != index);
-            draft.shares_title =
-                draft.file.title.is_absent() && others.any(|(_, title)| *title == titles[index]);
-        }
-        drafts
-    }
-
-    /// The built-in design it starts from: the outer `None` = one that does not exist.
-    fn base(
-        &mut self,
-        section: &Section<Design>,
-    ) -> Option<Option<(&'static str, &'static Design)>> {
-        let (name, span) = match &section.base {
-            Entry::Absent => return Some(None),
-            Entry::Refused => return None,
-            Entry::Given { value, span } => (value, span),
+            continue;
         };
-        if let Some(found) = builtin::design(name) {
-            return Some(Some(found));
-        }
-        let label = match nearest(name, builtin::design_names()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "no built-in design has this name".to_string(),
-        };
-        self.report.at(
-            span,
-            "unknown-name",
-            format!("the built-in design `{name}` is not known"),
-            label,
-            format!("use one of {}", listed(builtin::design_names())),
-        );
-        None
-    }
-
-    fn design_name(&self, section: &Section<Design>) -> Option<Chosen<String>> {
-        let base = section.base.get().and_then(|name| builtin::design(name));
-        let absent = Entry::Absent;
-        let (layer, of_base) = match base {
-            Some((name, base)) => (Layer::Builtin(name), &base.name),
-            None => (Layer::Default, &absent),
-        };
-        self.pick("design.name", &[(Layer::File, &section.name), (layer, of_base)]).found()
-    }
-
-    fn is_wanted(&self, name: &str) -> bool {
-        self.options.designs.as_ref().is_none_or(|wanted| wanted.iter().any(|w| w == name))
-    }
-
-    fn check_wanted(&mut self) {
-        let Some(wanted) = &self.options.designs else { return };
-        let names: Vec<String> = self.design_names().into_iter().flatten().collect();
-        for wanted in wanted.iter().filter(|wanted| !names.contains(wanted)) {
-            let known = names.iter().map(String::as_str);
-            let help = match nearest(wanted, known.clone()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the designs are {}", listed(known)),
+        names::check(resolver, &name);
+        if let Some(first) = drafts.iter().find(|draft| draft.name.value == name.value) {
+            let line = first.file.span.clone().map(|span| position(resolver.text, span.start).0);
+            let label = match line {
+                Some(line) => format!("the design in line {line} has this name"),
+                None => "another design has this name".to_string(),
             };
-            self.report.add(
-                None,
-                "unknown-name",
-                format!("`--designs` names `{wanted}`, which the study does not have"),
-                "",
-                help,
+            resolver.report.add(
+                name.span.clone().or_else(|| section.span.clone()),
+                "duplicate-name",
+                format!("two designs are called `{}`", name.value),
+                label,
+                "give each design a `name` of its own",
             );
         }
+        if let Some(base) = base {
+            drafts.push(Draft { name, file: section, base, shares_title: false });
+        }
     }
+    let titles: Vec<Option<String>> = drafts.iter().map(|draft| draft.title().cloned()).collect();
+    for (index, draft) in drafts.iter_mut().enumerate() {
+        let mut others = titles.iter().enumerate().filter(|(other, _)| *other != index);
+        draft.shares_title =
+            draft.file.title.is_absent() && others.any(|(_, title)| *title == titles[index]);
+    }
+    drafts
+}
 
-    fn design(
-        &mut self,
-        draft: &Draft<'_>,
-        (study_engine, study_client): (&EngineChoice, &ClientChoice),
-        workload: Option<&WorkloadChoice>,
-        procedure: &ProcedureChoice,
-    ) -> Option<DesignPlan> {
-        let path = format!("design.{}", draft.name.value);
-        let mut rows: Vec<Setting> = Vec::new();
-        let title = self.design_text(draft, &path, "title", |design| &design.title, &mut rows);
-        let description =
-            self.design_text(draft, &path, "description", |design| &design.description, &mut rows);
-        let source = self.design_text(draft, &path, "source", |design| &design.source, &mut rows);
-        let kind = self.datastore(draft, &path, &mut rows);
-        let own_volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
-        let volumes = self.volumes_of_all(&draft.name.value, own_volumes.as_deref());
-        let (engine, overrides) = match self.is_block_load() {
-            true => (study_engine.clone(), Vec::new()),
-            false => self.design_engine(draft, &path, study_engine, &mut rows),
+/// The built-in design it starts from: the outer `None` = one that does not exist.
+fn base(
+    resolver: &mut Resolver<'_>,
+    section: &Section<Design>,
+) -> Option<Option<(&'static str, &'static Design)>> {
+    let (name, span) = match &section.base {
+        Entry::Absent => return Some(None),
+        Entry::Refused => return None,
+        Entry::Given { value, span } => (value, span),
+    };
+    if let Some(found) = builtin::design(name) {
+        return Some(Some(found));
+    }
+    let label = match nearest(name, builtin::design_names()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "no built-in design has this name".to_string(),
+    };
+    resolver.report.at(
+        span,
+        "unknown-name",
+        format!("the built-in design `{name}` is not known"),
+        label,
+        format!("use one of {}", listed(builtin::design_names())),
+    );
+    None
+}
+
+fn design_name(resolver: &Resolver<'_>, section: &Section<Design>) -> Option<Chosen<String>> {
+    let base = section.base.get().and_then(|name| builtin::design(name));
+    let absent = Entry::Absent;
+    let (layer, of_base) = match base {
+        Some((name, base)) => (Layer::Builtin(name), &base.name),
+        None => (Layer::Default, &absent),
+    };
+    resolver.pick("design.name", &[(Layer::File, &section.name), (layer, of_base)]).found()
+}
+
+fn is_wanted(resolver: &Resolver<'_>, name: &str) -> bool {
+    resolver.options.designs.as_ref().is_none_or(|wanted| wanted.iter().any(|w| w == name))
+}
+
+fn check_wanted(resolver: &mut Resolver<'_>) {
+    let Some(wanted) = &resolver.options.designs else { return };
+    let names: Vec<String> = design_names(resolver).into_iter().flatten().collect();
+    for wanted in wanted.iter().filter(|wanted| !names.contains(wanted)) {
+        let known = names.iter().map(String::as_str);
+        let help = match nearest(wanted, known.clone()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the designs are {}", listed(known)),
         };
-        let own_client = self.design_client(draft, &path, &mut rows);
-        let client = own_client.over(study_client);
-        self.check_engine(&engine, &client, procedure);
-        self.check_client((&client, &own_client), &engine, workload, procedure);
-        if let (Some(kind), Some(volumes), Some(own_volumes)) = (&kind, &volumes, &own_volumes) {
-            // What one of several databases needs is checked with what all of them need.
-            if !self.is_member() {
-                self.check_capacity(kind, volumes);
+        resolver.report.add(
+            None,
+            "unknown-name",
+            format!("`--designs` names `{wanted}`, which the study does not have"),
+            "",
+            help,
+        );
+    }
+}
+
+fn resolve(
+    resolver: &mut Resolver<'_>,
+    draft: &Draft<'_>,
+    (study_engine, study_client): (&EngineChoice, &ClientChoice),
+    workload: Option<&WorkloadChoice>,
+    procedure: &ProcedureChoice,
+) -> Option<DesignPlan> {
+    let path = format!("design.{}", draft.name.value);
+    let mut rows: Vec<Setting> = Vec::new();
+    let title = design_text(resolver, draft, &path, "title", |design| &design.title, &mut rows);
+    let description =
+        design_text(resolver, draft, &path, "description", |design| &design.description, &mut rows);
+    let source = design_text(resolver, draft, &path, "source", |design| &design.source, &mut rows);
+    let kind = datastore::resolve(resolver, draft, &path, &mut rows);
+    let own_volumes = volumes::resolve(resolver, draft, &path, kind.as_ref(), &mut rows);
+    let volumes = databases::volumes_of_all(resolver, &draft.name.value, own_volumes.as_deref());
+    let (engine, overrides) = match resolver.is_block_load() {
+        true => (study_engine.clone(), Vec::new()),
+        false => design_engine(resolver, draft, &path, study_engine, &mut rows),
+    };
+    let own_client = design_client(resolver, draft, &path, &mut rows);
+    let client = own_client.over(study_client);
+    server::check_engine(resolver, &engine, &client, procedure);
+    client::check_client(resolver, (&client, &own_client), &engine, workload, procedure);
+    if let (Some(kind), Some(volumes), Some(own_volumes)) = (&kind, &volumes, &own_volumes) {
+        // What one of several databases needs is checked with what all of them need.
+        if !resolver.is_member() {
+            volumes::check_capacity(resolver, kind, volumes);
+        }
+        volumes::check_contents(resolver, own_volumes, &engine, workload);
+        if let (DatastoreKind::Cluster(plan), false) = (kind, resolver.is_member()) {
+            cluster::check_placement(resolver, draft, plan, volumes);
+            cluster::check_compute(resolver, draft, plan);
+        }
+    }
+    if let Some(own_volumes) = own_volumes {
+        resolver.own_volumes.push((draft.name.value.clone(), own_volumes));
+    }
+    resolver.provenance.extend(rows);
+    let (kind, volumes) = (kind?, volumes?);
+    Some(DesignPlan {
+        title: title.unwrap_or_else(|| draft.name.value.clone()),
+        name: draft.name.value.clone(),
+        description: description.unwrap_or_default(),
+        source: source.unwrap_or_default(),
+        based_on: draft.base.map(|(name, _)| name.to_string()),
+        evidence: match kind {
+            DatastoreKind::Path { .. } => Evidence::Measured,
+            DatastoreKind::Emulated { .. } | DatastoreKind::Cluster(_) => Evidence::Emulated,
+        },
+        volume_hosts: match &kind {
+            DatastoreKind::Cluster(plan) => {
+                databases::volume_hosts(resolver, &draft.name.value, &plan.spec, volumes.len())
             }
-            self.check_contents(own_volumes, &engine, workload);
-            if let (DatastoreKind::Cluster(plan), false) = (kind, self.is_member()) {
-                self.check_placement(draft, plan, volumes);
-                self.check_compute(draft, plan);
+            DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
+        },
+        kind,
+        volumes: volumes.into_iter().map(VolumeChoice::plan).collect(),
+        engine: engine.plan()?,
+        engine_overrides: overrides,
+        client: client.plan(),
+        variant: None,
+    })
+}
+
+fn design_text(
+    resolver: &mut Resolver<'_>,
+    draft: &Draft<'_>,
+    path: &str,
+    key: &str,
+    entry: impl Fn(&Design) -> &Entry<String>,
+    rows: &mut Vec<Setting>,
+) -> Option<String> {
+    let path = format!("{path}.{key}");
+    let mut layers = vec![(Layer::File, entry(draft.file))];
+    if let Some((name, base)) = draft.base {
+        layers.push((Layer::Builtin(name), entry(base)));
+    }
+    let mut chosen = pick(resolver.text, &path, &layers).found()?;
+    if key == "title" && draft.shares_title {
+        // Reports call designs by their titles.
+        chosen.value = format!("{} ({})", chosen.value, draft.name.value);
+    }
+    // Long texts stand in the plan; the table needs only the titles.
+    if key == "title" {
+        rows.push(chosen.setting(chosen.value.clone()));
+    }
+    Some(chosen.value)
+}
+
+fn design_engine(
+    resolver: &mut Resolver<'_>,
+    draft: &Draft<'_>,
+    path: &str,
+    study_engine: &EngineChoice,
+    rows: &mut Vec<Setting>,
+) -> (EngineChoice, Vec<String>) {
+    let mut layers = vec![(Layer::File, &draft.file.engine.content)];
+    if let Some((name, base)) = draft.base {
+        layers.push((Layer::Builtin(name), &base.engine.content));
+    }
+    let own = engine::resolve(resolver, &format!("{path}.engine"), &layers).scaled(resolver.scale);
+    own.record(rows);
+    let overrides = own.decided();
+    (own.over(study_engine), overrides)
+}
+
+fn design_client(
+    resolver: &mut Resolver<'_>,
+    draft: &Draft<'_>,
+    path: &str,
+    rows: &mut Vec<Setting>,
+) -> ClientChoice {
+    let mut layers = vec![(Layer::File, &draft.file.client.content)];
+    if let Some((name, base)) = draft.base {
+        layers.push((Layer::Builtin(name), &base.client.content));
+    }
+    let own = client::resolve(resolver, &format!("{path}.client"), &layers);
+    own.record(rows);
+    own
+}
+
+/// Designs that make no comparison; faults can be all that designs differ in.
+pub(super) fn doubt_designs(
+    resolver: &mut Resolver<'_>,
+    plans: &[DesignPlan],
+    background: &[BackgroundPlan],
+    faults: &[FaultPlan],
+) {
+    if let [only] = plans
+        && resolver.axes.is_empty()
+    {
+        resolver.finding(
+            Severity::Warning,
+            "single-design",
+            format!("`{}` is the only design: nothing is compared", only.name),
+            "add a second [[design]]",
+            None,
+        );
+    }
+    for (index, plan) in plans.iter().enumerate() {
+        for (before, earlier) in plans[..index].iter().enumerate() {
+            let mut concerned = faults
+                .iter()
+                .map(|fault| &fault.designs)
+                .chain(background.iter().map(|work| &work.designs));
+            let treated_alike =
+                concerned.all(|designs| designs.contains(&before) == designs.contains(&index));
+            if same(earlier, plan) && treated_alike {
+                resolver.finding(
+                    Severity::Warning,
+                    "identical-designs",
+                    format!("designs `{}` and `{}` differ in nothing", earlier.name, plan.name),
+                    "fine for finding out how large chance differences are; otherwise change one of them",
+                    None,
+                );
             }
         }
-        if let Some(own_volumes) = own_volumes {
-            self.own_volumes.push((draft.name.value.clone(), own_volumes));
-        }
-        self.provenance.extend(rows);
-        let (kind, volumes) = (kind?, volumes?);
-        Some(DesignPlan {
-            title: title.unwrap_or_else(|| draft.name.value.clone()),
-            name: draft.name.value.clone(),
-            description: description.unwrap_or_default(),
-            source: source.unwrap_or_default(),
-            based_on: draft.base.map(|(name, _)| name.to_string()),
-            evidence: match kind {
-                DatastoreKind::Path { .. } => Evidence::Measured,
-                DatastoreKind::Emulated { .. } | DatastoreKind::Cluster(_) => Evidence::Emulated,
-            },
-            volume_hosts: match &kind {
-                DatastoreKind::Cluster(plan) => {
-                    self.volume_hosts(&draft.name.value, &plan.spec, volumes.len())
-                }
-                DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
-            },
-            kind,
-            volumes: volumes.into_iter().map(VolumeChoice::plan).collect(),
-            engine: engine.plan()?,
-            engine_overrides: overrides,
-            client: client.plan(),
-            variant: None,
-        })
     }
-
-    fn design_text(
-        &mut self,
-        draft: &Draft<'_>,
-        path: &str,
-        key: &str,
-        entry: impl Fn(&Design) -> &Entry<String>,
-        rows: &mut Vec<Setting>,
-    ) -> Option<String> {
-        let path = format!("{path}.{key}");
-        let mut layers = vec![(Layer::File, entry(draft.file))];
-        if let Some((name, base)) = draft.base {
-            layers.push((Layer::Builtin(name), entry(base)));
-        }
-        let mut chosen = pick(self.text, &path, &layers).found()?;
-        if key == "title" && draft.shares_title {
-            // Reports call designs by their titles.
-            chosen.value = format!("{} ({})", chosen.value, draft.name.value);
-        }
-        // Long texts stand in the plan; the table needs only the titles.
-        if key == "title" {
-            rows.push(chosen.setting(chosen.value.clone()));
-        }
-        Some(chosen.value)
-    }
-
-    fn design_engine(
-        &mut self,
-        draft: &Draft<'_>,
-        path: &str,
-        study_engine: &EngineChoice,
-        rows: &mut Vec<Setting>,
-    ) -> (EngineChoice, Vec<String>) {
-        let mut layers = vec![(Layer::File, &draft.file.engine.content)];
-        if let Some((name, base)) = draft.base {
-            layers.push((Layer::Builtin(name), &base.engine.content));
-        }
-        let own = self.engine(&format!("{path}.engine"), &layers).scaled(self.scale);
-        own.record(rows);
-        let overrides = own.decided();
-        (own.over(study_engine), overrides)
-    }
-
-    fn design_client(
-        &mut self,
-        draft: &Draft<'_>,
-        path: &str,
-        rows: &mut Vec<Setting>,
-    ) -> ClientChoice {
-        let mut layers = vec![(Layer::File, &draft.file.client.content)];
-        if let Some((name, base)) = draft.base {
-            layers.push((Layer::Builtin(name), &base.client.content));
-        }
-        let own = self.client(&format!("{path}.client"), &layers);
-        own.record(rows);
-        own
-    }
-
-    /// Designs that make no comparison; faults can be all that designs differ in.
-    pub(super) fn doubt_designs(
-        &mut self,
-        plans: &[DesignPlan],
-        background: &[BackgroundPlan],
-        faults: &[FaultPlan],
-    ) {
-        if let [only] = plans
-            && self.axes.is_empty()
-        {
-            self.finding(
-                Severity::Warning,
-                "single-design",
-                format!("`{}` is the only design: nothing is compared", only.name),
-                "add a second [[design]]",
-                None,
-            );
-        }
-        for (index, plan) in plans.iter().enumerate() {
-            for (before, earlier) in plans[..index].iter().enumerate() {
-                let mut concerned = faults
-                    .iter()
-                    .map(|fault| &fault.designs)
-                    .chain(background.iter().map(|work| &work.designs));
-                let treated_alike =
-                    concerned.all(|designs| designs.contains(&before) == designs.contains(&index));
-                if same(earlier, plan) && treated_alike {
-                    self.finding(
-                        Severity::Warning,
-                        "identical-designs",
-                        format!("designs `{}` and `{}` differ in nothing", earlier.name, plan.name),
-                        "fine for finding out how large chance differences are; otherwise change one of them",
-                        None,
-                    );
-                }
-            }
-        }
-        let mixed = plans.iter().any(|plan| plan.evidence != plans[0].evidence);
-        if mixed {
-            self.finding(
-                Severity::Warning,
-                "mixed-evidence",
-                "measured and emulated designs are compared with each other",
-                "read the comparison as a check of the emulation, not of the storage",
-                None,
-            );
-        }
+    let mixed = plans.iter().any(|plan| plan.evidence != plans[0].evidence);
+    if mixed {
+        resolver.finding(
+            Severity::Warning,
+            "mixed-evidence",
+            "measured and emulated designs are compared with each other",
+            "read the comparison as a check of the emulation, not of the storage",
+            None,
+        );
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use underlay_core::Bytes;
 
-use super::Resolver;
+use super::block_procedure;
 use super::chosen::{Chosen, Layer, Pick, pick};
+use super::resolver::Resolver;
 use crate::dialect::Dialect;
 use crate::entry::Entry;
 use crate::exact;
@@ -176,159 +177,178 @@ impl EngineChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about an engine from its layers, checking what can be checked value by value.
-    pub(super) fn engine(&mut self, path: &str, layers: &[(Layer<'_>, &Engine)]) -> EngineChoice {
-        let text = self.text;
-        let at = |key: &str| format!("{path}.{key}");
-        let mut choice = EngineChoice {
-            of: EngineKind::default(),
-            kind: decide(text, &at("kind"), layers, |engine| &engine.kind),
-            version: decide(text, &at("version"), layers, |engine| &engine.version),
-            memory_limit: decide(text, &at("memory-limit"), layers, |engine| &engine.memory_limit),
-            cpus: decide(text, &at("cpus"), layers, |engine| &engine.cpus),
-            server_bin: decide(text, &at("server-bin"), layers, |engine| &engine.server_bin),
-            settings: BTreeMap::new(),
-        };
-        if path == "engine" {
-            self.kind = choice.kind.as_ref().map(|kind| kind.value).unwrap_or_default();
-        } else if let Some(kind) = choice.kind.as_ref().filter(|kind| kind.value != self.kind) {
-            kind.problem(
-                &mut self.report,
-                "engine-differs",
-                format!("a design cannot have another engine than the study ({})", self.kind),
-                "the loaded database that all runs start from is of one engine",
-                "compare engines with two studies of the same seed",
-            );
-        }
-        choice.of = self.kind;
-        self.check_version(&mut choice);
-        if path == "engine"
-            && let Some(folder) = &self.options.server_bin
-            && !self.is_block_load()
-        {
-            let folder = folder.to_string_lossy().into_owned();
-            choice.server_bin =
-                Some(Chosen::command_line(folder, "engine.server-bin", "--server-bin"));
-        }
-        for (layer, engine) in layers.iter().rev() {
-            for (name, setting) in &engine.settings.content.0 {
-                if !self.is_free_setting(name, setting.name_span.clone(), *layer) {
-                    continue;
-                }
-                let path = at(&format!("settings.{name}"));
-                if let Pick::Found(mut chosen) = pick(text, &path, &[(*layer, &setting.value)]) {
-                    // Problems of a setting concern the whole line.
-                    chosen.span =
-                        chosen.span.map(|span| setting.name_span.start.min(span.start)..span.end);
-                    self.check_setting_value(name, &chosen);
-                    choice.settings.insert(name.clone(), chosen);
-                }
+/// The study's own engine. A block load has none, and refuses what says something of one.
+pub(super) fn of_study(resolver: &mut Resolver<'_>) -> EngineChoice {
+    if resolver.is_block_load() {
+        block_procedure::refuse_engines(resolver);
+        let default = [(Layer::Default, &resolver.defaults.engine.content)];
+        return resolve(resolver, "engine", &default);
+    }
+    let layers = [
+        (Layer::File, &resolver.file.engine.content),
+        (Layer::Default, &resolver.defaults.engine.content),
+    ];
+    resolve(resolver, "engine", &layers)
+}
+
+/// Decides about an engine from its layers, checking what can be checked value by value.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    path: &str,
+    layers: &[(Layer<'_>, &Engine)],
+) -> EngineChoice {
+    let text = resolver.text;
+    let at = |key: &str| format!("{path}.{key}");
+    let mut choice = EngineChoice {
+        of: EngineKind::default(),
+        kind: decide(text, &at("kind"), layers, |engine| &engine.kind),
+        version: decide(text, &at("version"), layers, |engine| &engine.version),
+        memory_limit: decide(text, &at("memory-limit"), layers, |engine| &engine.memory_limit),
+        cpus: decide(text, &at("cpus"), layers, |engine| &engine.cpus),
+        server_bin: decide(text, &at("server-bin"), layers, |engine| &engine.server_bin),
+        settings: BTreeMap::new(),
+    };
+    if path == "engine" {
+        resolver.kind = choice.kind.as_ref().map(|kind| kind.value).unwrap_or_default();
+    } else if let Some(kind) = choice.kind.as_ref().filter(|kind| kind.value != resolver.kind) {
+        kind.problem(
+            &mut resolver.report,
+            "engine-differs",
+            format!("a design cannot have another engine than the study ({})", resolver.kind),
+            "the loaded database that all runs start from is of one engine",
+            "compare engines with two studies of the same seed",
+        );
+    }
+    choice.of = resolver.kind;
+    check_version(resolver, &mut choice);
+    if path == "engine"
+        && let Some(folder) = &resolver.options.server_bin
+        && !resolver.is_block_load()
+    {
+        let folder = folder.to_string_lossy().into_owned();
+        choice.server_bin = Some(Chosen::command_line(folder, "engine.server-bin", "--server-bin"));
+    }
+    for (layer, engine) in layers.iter().rev() {
+        for (name, setting) in &engine.settings.content.0 {
+            if !is_free_setting(resolver, name, setting.name_span.clone(), *layer) {
+                continue;
+            }
+            let path = at(&format!("settings.{name}"));
+            if let Pick::Found(mut chosen) = pick(text, &path, &[(*layer, &setting.value)]) {
+                // Problems of a setting concern the whole line.
+                chosen.span =
+                    chosen.span.map(|span| setting.name_span.start.min(span.start)..span.end);
+                check_setting_value(resolver, name, &chosen);
+                choice.settings.insert(name.clone(), chosen);
             }
         }
-        choice
     }
+    choice
+}
 
-    /// Reports a version that is not supported, and forgets it.
-    fn check_version(&mut self, choice: &mut EngineChoice) {
-        let majors = &choice.dialect().majors;
-        if let Some(version) = &choice.version
-            && !majors.contains(&version.value)
-        {
-            let bounds = format!("a whole number from {} to {}", majors.start(), majors.end());
-            version.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} must be {bounds}", version.called()),
-                format!("{} is out of range", version.value),
-                format!("write {bounds}"),
-            );
-            choice.version = None;
-        }
+/// Reports a version that is not supported, and forgets it.
+fn check_version(resolver: &mut Resolver<'_>, choice: &mut EngineChoice) {
+    let majors = &choice.dialect().majors;
+    if let Some(version) = &choice.version
+        && !majors.contains(&version.value)
+    {
+        let bounds = format!("a whole number from {} to {}", majors.start(), majors.end());
+        version.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} must be {bounds}", version.called()),
+            format!("{} is out of range", version.value),
+            format!("write {bounds}"),
+        );
+        choice.version = None;
     }
+}
 
-    /// Whether the study may set it; reports names that belong to Underlay or cannot exist.
-    fn is_free_setting(&mut self, name: &str, span: Range<usize>, layer: Layer<'_>) -> bool {
-        let span = (layer == Layer::File).then_some(span);
-        let folded = name.to_ascii_lowercase().replace('-', "_");
-        let owned = Dialect::of(self.kind).owned.iter().find(|(owned, _)| {
-            *owned == folded || folded.starts_with("recovery_target") && *owned == "recovery_target"
-        });
-        if let Some((_, instead)) = owned {
-            self.report.add(
-                span,
-                "forbidden-setting",
-                format!("the setting `{name}` belongs to Underlay"),
-                format!("decided by Underlay: {instead}"),
-                "remove this line",
-            );
-            return false;
-        }
-        let first = |c: char| c.is_ascii_lowercase() || c == '_';
-        let part_is_fine = |part: &str| {
-            part.starts_with(first)
-                && part.chars().all(|c| first(c) || c.is_ascii_digit() || c == '$')
-        };
-        let possible = name.split('.').all(part_is_fine);
-        if !possible {
-            self.report.add(
-                span,
-                "unknown-setting",
-                format!("`{name}` cannot be the name of a server setting"),
-                "names are lower case letters, digits and `_`",
-                format!("did you mean `{folded}`?"),
-            );
-        }
-        possible
+/// Whether the study may set it; reports names that belong to Underlay or cannot exist.
+fn is_free_setting(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    span: Range<usize>,
+    layer: Layer<'_>,
+) -> bool {
+    let span = (layer == Layer::File).then_some(span);
+    let folded = name.to_ascii_lowercase().replace('-', "_");
+    let owned = Dialect::of(resolver.kind).owned.iter().find(|(owned, _)| {
+        *owned == folded || folded.starts_with("recovery_target") && *owned == "recovery_target"
+    });
+    if let Some((_, instead)) = owned {
+        resolver.report.add(
+            span,
+            "forbidden-setting",
+            format!("the setting `{name}` belongs to Underlay"),
+            format!("decided by Underlay: {instead}"),
+            "remove this line",
+        );
+        return false;
     }
+    let first = |c: char| c.is_ascii_lowercase() || c == '_';
+    let part_is_fine = |part: &str| {
+        part.starts_with(first) && part.chars().all(|c| first(c) || c.is_ascii_digit() || c == '$')
+    };
+    let possible = name.split('.').all(part_is_fine);
+    if !possible {
+        resolver.report.add(
+            span,
+            "unknown-setting",
+            format!("`{name}` cannot be the name of a server setting"),
+            "names are lower case letters, digits and `_`",
+            format!("did you mean `{folded}`?"),
+        );
+    }
+    possible
+}
 
-    fn check_setting_value(&mut self, name: &str, chosen: &Chosen<String>) {
-        if chosen.value.contains(['\n', '\0']) {
-            chosen.problem(
-                &mut self.report,
-                "wrong-type",
-                format!("{} does not fit on one line", chosen.called()),
-                "contains a line break or a zero byte",
-                "write the value on one line",
-            );
-        }
-        // -1 and similar special values are left to the server.
-        if chosen.value.trim_start().starts_with('-') {
-            return;
-        }
-        let dialect = Dialect::of(self.kind);
-        if let Some(bare) = dialect.bare_unit(name)
-            && (dialect.size)(&chosen.value, bare).is_none()
-        {
-            chosen.problem(
-                &mut self.report,
-                "wrong-unit",
-                format!("{} is not a size that {} reads", chosen.called(), dialect.title),
-                dialect.size_units,
-                dialect.size_example,
-            );
-        }
-        if dialect.checkpoint_timeout.is_some_and(|(timeout, _)| timeout == name)
-            && postgresql::time(&chosen.value, 1_000_000_000).is_none()
-        {
-            chosen.problem(
-                &mut self.report,
-                "wrong-unit",
-                format!("{} is not a time that PostgreSQL reads", chosen.called()),
-                "PostgreSQL knows us, ms, s, min, h and d",
-                "write for example \"30s\"",
-            );
-        }
-        let count = |text: &str| text.trim().parse::<u32>().is_ok();
-        if name == "max_connections" && !count(&chosen.value) {
-            chosen.problem(
-                &mut self.report,
-                "wrong-type",
-                format!("{} must be a whole number", chosen.called()),
-                "not a whole number",
-                "write for example 200",
-            );
-        }
+fn check_setting_value(resolver: &mut Resolver<'_>, name: &str, chosen: &Chosen<String>) {
+    if chosen.value.contains(['\n', '\0']) {
+        chosen.problem(
+            &mut resolver.report,
+            "wrong-type",
+            format!("{} does not fit on one line", chosen.called()),
+            "contains a line break or a zero byte",
+            "write the value on one line",
+        );
+    }
+    // -1 and similar special values are left to the server.
+    if chosen.value.trim_start().starts_with('-') {
+        return;
+    }
+    let dialect = Dialect::of(resolver.kind);
+    if let Some(bare) = dialect.bare_unit(name)
+        && (dialect.size)(&chosen.value, bare).is_none()
+    {
+        chosen.problem(
+            &mut resolver.report,
+            "wrong-unit",
+            format!("{} is not a size that {} reads", chosen.called(), dialect.title),
+            dialect.size_units,
+            dialect.size_example,
+        );
+    }
+    if dialect.checkpoint_timeout.is_some_and(|(timeout, _)| timeout == name)
+        && postgresql::time(&chosen.value, 1_000_000_000).is_none()
+    {
+        chosen.problem(
+            &mut resolver.report,
+            "wrong-unit",
+            format!("{} is not a time that PostgreSQL reads", chosen.called()),
+            "PostgreSQL knows us, ms, s, min, h and d",
+            "write for example \"30s\"",
+        );
+    }
+    let count = |text: &str| text.trim().parse::<u32>().is_ok();
+    if name == "max_connections" && !count(&chosen.value) {
+        chosen.problem(
+            &mut resolver.report,
+            "wrong-type",
+            format!("{} must be a whole number", chosen.called()),
+            "not a whole number",
+            "write for example 200",
+        );
     }
 }
 

@@ -1,27 +1,25 @@
 //! Names that become part of file names and of series names.
 
-use super::Resolver;
 use super::chosen::Chosen;
+use super::resolver::Resolver;
 use crate::limits::NAME_LENGTH_MAX;
 
-impl Resolver<'_> {
-    /// Reports a name that is not safe in a file name.
-    pub(super) fn check_name(&mut self, name: &Chosen<String>) {
-        let text = &name.value;
-        let Some(reason) = unsafe_because(text) else { return };
-        let proposal = proposed(text);
-        let help = match proposal.is_empty() {
-            true => "use lower case letters, digits, `-`, `_` and `.`".to_string(),
-            false => format!("use lower case letters, digits, `-`, `_` and `.`: \"{proposal}\""),
-        };
-        name.problem(
-            &mut self.report,
-            "unsafe-name",
-            format!("{} cannot be used in file names", name.called()),
-            reason,
-            help,
-        );
-    }
+/// Reports a name that is not safe in a file name.
+pub(super) fn check(resolver: &mut Resolver<'_>, name: &Chosen<String>) {
+    let text = &name.value;
+    let Some(reason) = unsafe_because(text) else { return };
+    let proposal = proposed(text);
+    let help = match proposal.is_empty() {
+        true => "use lower case letters, digits, `-`, `_` and `.`".to_string(),
+        false => format!("use lower case letters, digits, `-`, `_` and `.`: \"{proposal}\""),
+    };
+    name.problem(
+        &mut resolver.report,
+        "unsafe-name",
+        format!("{} cannot be used in file names", name.called()),
+        reason,
+        help,
+    );
 }
 
 /// Why a name is not safe in a file name.

@@ -4,10 +4,13 @@ use std::ops::RangeInclusive;
 
 use underlay_core::Nanos;
 
-use super::Resolver;
+use super::block_procedure;
 use super::chosen::{Chosen, Layer, Pick};
-use super::procedure_keys::{Load, PlainKeys};
-use super::repeats::RepeatsChoice;
+use super::job_procedure;
+use super::procedure_keys::{self, Load, PlainKeys};
+use super::repeats::{self, RepeatsChoice};
+use super::resolver::Resolver;
+use super::search;
 use super::workload::WorkloadChoice;
 use crate::entry::Entry;
 use crate::exact;
@@ -80,239 +83,246 @@ impl ProcedureChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about the procedure.
-    pub(super) fn procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
-        if self.is_block_load() {
-            return self.block_procedure(workload);
-        }
-        // Also a job that is refused has no users.
-        let section = &self.file.workload;
-        let jobs = [
-            section.batch.is_present(),
-            section.warehouse.is_present(),
-            section.backup.is_present(),
-        ];
-        if jobs.contains(&true) {
-            let sessions = workload.and_then(|workload| workload.kind().job_sessions());
-            return self.job_procedure(sessions.unwrap_or(1));
-        }
-        let full = self.full_ladder();
-        let keys = self.plain_keys(Load::Users);
-        self.check_times(&keys, &MEASURE);
-        let warm_up_users = self.warm_up_users();
-        let causal = self.causal_check();
-        let cool_down = self.cool_down();
-        let search = self.search(full.as_ref(), workload);
-        let repeats = self.repeats();
-        let users = full.as_ref().map(|full| self.scale_ladder(full));
-        self.provenance
-            .extend(users.iter().map(|users| users.setting(format!("{:?}", users.value))));
-        self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
-        self.provenance.extend(keys.settings());
-        self.provenance.extend(warm_up_users.iter().map(|c| c.setting(c.value.to_string())));
-        let ladder = users.zip(full).map(|(users, full)| {
-            let top = users.with(users.value.iter().copied().max().unwrap_or(0));
-            Ladder { users: users.value, full: full.value, top }
-        });
-        if let (Some(ladder), Some(workload)) = (&ladder, workload) {
-            self.doubt_terminals(&ladder.top, workload);
-        }
-        let parts = (search, causal, cool_down);
-        let plan = plan(keys.plan(), ladder.as_ref(), parts, repeats.as_ref());
-        let plan = plan.map(|plan| ProcedurePlan {
-            warm_up_to: warm_up_users.as_ref().map(|users| users.value),
-            // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
-            null_twin: plan.null_twin && plan.search.is_none(),
-            ..plan
-        });
-        let phases = Phases::of(&keys);
-        ProcedureChoice {
-            plan,
-            phases,
-            ladder,
-            repeats,
-            time_dilation: keys.time_dilation,
-            warm_up_users,
-        }
+/// Decides about the procedure.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    workload: Option<&WorkloadChoice>,
+) -> ProcedureChoice {
+    if resolver.is_block_load() {
+        return block_procedure::resolve(resolver, workload);
     }
-
-    /// Reports phases outside their ranges.
-    pub(super) fn check_times(&mut self, keys: &PlainKeys, window: &RangeInclusive<Nanos>) {
-        for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
-            self.check_time(unmeasured, &UNMEASURED);
-        }
-        if let Some(measure) = &keys.measure {
-            self.check_time(measure, window);
-        }
+    // Also a job that is refused has no users.
+    let section = &resolver.file.workload;
+    let jobs =
+        [section.batch.is_present(), section.warehouse.is_present(), section.backup.is_present()];
+    if jobs.contains(&true) {
+        let sessions = workload.and_then(|workload| workload.kind().job_sessions());
+        return job_procedure::resolve(resolver, sessions.unwrap_or(1));
     }
-
-    /// Decides about `warm-up-users`, scaled like the ladder.
-    fn warm_up_users(&mut self) -> Option<Chosen<u32>> {
-        const PATH: &str = "procedure.warm-up-users";
-        let file = &self.file.procedure.warm_up_users;
-        let users = self.pick(PATH, &[(Layer::File, file)]).found()?;
-        if !USERS.contains(&users.value) {
-            let (low, high) = (USERS.start(), USERS.end());
-            users.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("`{PATH}` is out of range"),
-                format!("{} is not from {low} to {high}", users.value),
-                "write how many users warm up, or remove the key",
-            );
-            return None;
-        }
-        if self.scale == Scale::FULL {
-            return Some(users);
-        }
-        Some(users.scaled(scale::count(users.value, self.scale), users.value.to_string()))
+    let full = full_ladder(resolver);
+    let keys = procedure_keys::plain_keys(resolver, Load::Users);
+    check_times(resolver, &keys, &MEASURE);
+    let warm_up_users = warm_up_users(resolver);
+    let causal = causal_check(resolver);
+    let cool_down = cool_down(resolver);
+    let search = search::resolve(resolver, full.as_ref(), workload);
+    let repeats = repeats::resolve(resolver);
+    let users = full.as_ref().map(|full| scale_ladder(resolver, full));
+    resolver
+        .provenance
+        .extend(users.iter().map(|users| users.setting(format!("{:?}", users.value))));
+    resolver.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
+    resolver.provenance.extend(keys.settings());
+    resolver.provenance.extend(warm_up_users.iter().map(|c| c.setting(c.value.to_string())));
+    let ladder = users.zip(full).map(|(users, full)| {
+        let top = users.with(users.value.iter().copied().max().unwrap_or(0));
+        Ladder { users: users.value, full: full.value, top }
+    });
+    if let (Some(ladder), Some(workload)) = (&ladder, workload) {
+        doubt_terminals(resolver, &ladder.top, workload);
     }
-
-    /// Decides about `causal-check` and `what-if`: `Some(None)` is no check, `None` one that is refused.
-    fn causal_check(&mut self) -> Option<Option<CausalPlan>> {
-        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
-        let what_if = [(Layer::File, &file.what_if), (Layer::Default, &default.what_if)];
-        let what_if = self.pick("procedure.what-if", &what_if).found()?;
-        let length = match self.pick("procedure.causal-check", &[(Layer::File, &file.causal_check)])
-        {
-            Pick::Found(length) => {
-                self.check_time(&length, &CAUSAL_CHECK);
-                self.provenance.push(length.setting(exact::time(length.value)));
-                length.value
-            }
-            Pick::Absent if what_if.value => CAUSAL_CHECK_LENGTH,
-            Pick::Absent => return Some(None),
-            Pick::Refused => return None,
-        };
-        self.provenance.push(what_if.setting(what_if.value.to_string()));
-        Some(Some(CausalPlan { length, what_if: what_if.value }))
+    let parts = (search, causal, cool_down);
+    let plan = plan(keys.plan(), ladder.as_ref(), parts, repeats.as_ref());
+    let plan = plan.map(|plan| ProcedurePlan {
+        warm_up_to: warm_up_users.as_ref().map(|users| users.value),
+        // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
+        null_twin: plan.null_twin && plan.search.is_none(),
+        ..plan
+    });
+    let phases = Phases::of(&keys);
+    ProcedureChoice {
+        plan,
+        phases,
+        ladder,
+        repeats,
+        time_dilation: keys.time_dilation,
+        warm_up_users,
     }
+}
 
-    /// Decides about `cool-down`: `Some(None)` is none, `None` one that is refused.
-    fn cool_down(&mut self) -> Option<Option<CoolDownPlan>> {
-        const PATH: &str = "procedure.cool-down";
-        let chosen = match self.pick(PATH, &[(Layer::File, &self.file.procedure.cool_down)]) {
-            Pick::Found(chosen) => chosen,
-            Pick::Absent => return Some(None),
-            Pick::Refused => return None,
-        };
-        let cool_down = &chosen.value;
-        let (until, at_most) = (&cool_down.until, &cool_down.at_most);
-        if cool_down.refused || *until == Entry::Refused || *at_most == Entry::Refused {
-            return None;
-        }
-        // A length is one without a condition; a table needs both.
-        let is_table = at_most.span() != chosen.span;
-        for (key, is_absent) in [("until", until.is_absent()), ("at-most", at_most.is_absent())] {
-            if is_table && is_absent {
-                chosen.problem(
-                    &mut self.report,
-                    "missing-key",
-                    format!("the cool-down does not say its `{key}`"),
-                    format!("`{key}` is missing"),
-                    "write { until = \"resync-done\", at-most = \"30min\" }, or a length such as \"5min\"",
-                );
-            }
-        }
-        if is_table && until.is_absent() {
-            return None;
-        }
-        let longest =
-            Chosen { value: *at_most.get()?, span: at_most.span(), ..chosen.with(Nanos::ZERO) };
-        self.check_time(&longest, &UNMEASURED);
-        let plan = CoolDownPlan { at_most: longest.value, until: until.get().copied() };
-        self.provenance.push(chosen.setting(match plan.until {
-            None => exact::time(plan.at_most),
-            Some(until) => {
-                format!("until {}, at most {}", until.as_str(), exact::time(plan.at_most))
-            }
-        }));
-        Some(Some(plan))
+/// Reports phases outside their ranges.
+pub(super) fn check_times(
+    resolver: &mut Resolver<'_>,
+    keys: &PlainKeys,
+    window: &RangeInclusive<Nanos>,
+) {
+    for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
+        check_time(resolver, unmeasured, &UNMEASURED);
     }
+    if let Some(measure) = &keys.measure {
+        check_time(resolver, measure, window);
+    }
+}
 
-    /// Reports a time outside its range.
-    pub(super) fn check_time(&mut self, time: &Chosen<Nanos>, range: &RangeInclusive<Nanos>) {
-        if range.contains(&time.value) {
-            return;
-        }
-        let (low, high) = (range.start(), range.end());
-        let (label, help) = if time.value < *low {
-            (
-                format!("{} is shorter than {low}", time.value),
-                format!("write at least \"{}\"", exact::time(*low)),
-            )
-        } else {
-            (
-                format!("{} is longer than {high}", time.value),
-                format!("write at most \"{}\"", exact::time(*high)),
-            )
-        };
-        time.problem(
-            &mut self.report,
+/// Decides about `warm-up-users`, scaled like the ladder.
+fn warm_up_users(resolver: &mut Resolver<'_>) -> Option<Chosen<u32>> {
+    const PATH: &str = "procedure.warm-up-users";
+    let file = &resolver.file.procedure.warm_up_users;
+    let users = resolver.pick(PATH, &[(Layer::File, file)]).found()?;
+    if !USERS.contains(&users.value) {
+        let (low, high) = (USERS.start(), USERS.end());
+        users.problem(
+            &mut resolver.report,
             "out-of-range",
-            format!("{} is out of range", time.called()),
-            label,
-            help,
+            format!("`{PATH}` is out of range"),
+            format!("{} is not from {low} to {high}", users.value),
+            "write how many users warm up, or remove the key",
         );
+        return None;
     }
-
-    pub(super) fn full_ladder(&mut self) -> Option<Chosen<Vec<u32>>> {
-        let section = &self.file.procedure;
-        let users = match &self.options.users {
-            Some(users) => Chosen::command_line(users.clone(), "procedure.users", "--users"),
-            None => match self.pick("procedure.users", &[(Layer::File, &section.users)]) {
-                Pick::Found(users) => users,
-                Pick::Refused => return None,
-                Pick::Absent => {
-                    if !section.refused {
-                        self.report.add(
-                            Some(section.span.clone().unwrap_or(0..0)),
-                            "missing-key",
-                            "the study has no user ladder",
-                            "`procedure.users` is missing",
-                            "add [procedure] with for example users = [1, 4, 16]",
-                        );
-                    }
-                    return None;
-                }
-            },
-        };
-        self.check_ladder(&users).then_some(users)
+    if resolver.scale == Scale::FULL {
+        return Some(users);
     }
+    Some(users.scaled(scale::count(users.value, resolver.scale), users.value.to_string()))
+}
 
-    fn check_ladder(&mut self, users: &Chosen<Vec<u32>>) -> bool {
-        let Some(flaw) = flaw(&users.value) else { return true };
-        let message = format!("{} {}", users.called(), flaw.what);
-        users.problem(&mut self.report, flaw.code, message, flaw.reason, flaw.remedy);
-        false
-    }
-
-    /// A ladder from the command line is meant as it stands.
-    fn scale_ladder(&self, full: &Chosen<Vec<u32>>) -> Chosen<Vec<u32>> {
-        if self.scale == Scale::FULL || matches!(full.origin, Origin::CommandLine { .. }) {
-            return full.clone();
+/// Decides about `causal-check` and `what-if`: `Some(None)` is no check, `None` one that is refused.
+fn causal_check(resolver: &mut Resolver<'_>) -> Option<Option<CausalPlan>> {
+    let (file, default) = (&resolver.file.procedure, &resolver.defaults.procedure);
+    let what_if = [(Layer::File, &file.what_if), (Layer::Default, &default.what_if)];
+    let what_if = resolver.pick("procedure.what-if", &what_if).found()?;
+    let length = match resolver.pick("procedure.causal-check", &[(Layer::File, &file.causal_check)])
+    {
+        Pick::Found(length) => {
+            check_time(resolver, &length, &CAUSAL_CHECK);
+            resolver.provenance.push(length.setting(exact::time(length.value)));
+            length.value
         }
-        full.scaled(scale::ladder(&full.value, self.scale), format!("{:?}", full.value))
-    }
+        Pick::Absent if what_if.value => CAUSAL_CHECK_LENGTH,
+        Pick::Absent => return Some(None),
+        Pick::Refused => return None,
+    };
+    resolver.provenance.push(what_if.setting(what_if.value.to_string()));
+    Some(Some(CausalPlan { length, what_if: what_if.value }))
+}
 
-    /// TPC-C has ten terminals per warehouse; more users share them.
-    fn doubt_terminals(&mut self, top: &Chosen<u32>, workload: &WorkloadChoice) {
-        let Some(warehouses) = workload.warehouses() else { return };
-        let terminals = u64::from(warehouses) * 10;
-        if u64::from(top.value) > terminals {
-            self.finding(
-                Severity::Warning,
-                "users-beyond-terminals",
-                format!(
-                    "{} users on {terminals} terminals (10 per warehouse): several users share a \
-                     district, and wait for each other's locks instead of storage",
-                    top.value
-                ),
-                "raise warehouses or lower the top of the ladder",
-                top.line(self.text),
+/// Decides about `cool-down`: `Some(None)` is none, `None` one that is refused.
+fn cool_down(resolver: &mut Resolver<'_>) -> Option<Option<CoolDownPlan>> {
+    const PATH: &str = "procedure.cool-down";
+    let chosen = match resolver.pick(PATH, &[(Layer::File, &resolver.file.procedure.cool_down)]) {
+        Pick::Found(chosen) => chosen,
+        Pick::Absent => return Some(None),
+        Pick::Refused => return None,
+    };
+    let cool_down = &chosen.value;
+    let (until, at_most) = (&cool_down.until, &cool_down.at_most);
+    if cool_down.refused || *until == Entry::Refused || *at_most == Entry::Refused {
+        return None;
+    }
+    // A length is one without a condition; a table needs both.
+    let is_table = at_most.span() != chosen.span;
+    for (key, is_absent) in [("until", until.is_absent()), ("at-most", at_most.is_absent())] {
+        if is_table && is_absent {
+            chosen.problem(
+                &mut resolver.report,
+                "missing-key",
+                format!("the cool-down does not say its `{key}`"),
+                format!("`{key}` is missing"),
+                "write { until = \"resync-done\", at-most = \"30min\" }, or a length such as \"5min\"",
             );
         }
+    }
+    if is_table && until.is_absent() {
+        return None;
+    }
+    let longest =
+        Chosen { value: *at_most.get()?, span: at_most.span(), ..chosen.with(Nanos::ZERO) };
+    check_time(resolver, &longest, &UNMEASURED);
+    let plan = CoolDownPlan { at_most: longest.value, until: until.get().copied() };
+    resolver.provenance.push(chosen.setting(match plan.until {
+        None => exact::time(plan.at_most),
+        Some(until) => {
+            format!("until {}, at most {}", until.as_str(), exact::time(plan.at_most))
+        }
+    }));
+    Some(Some(plan))
+}
+
+/// Reports a time outside its range.
+pub(super) fn check_time(
+    resolver: &mut Resolver<'_>,
+    time: &Chosen<Nanos>,
+    range: &RangeInclusive<Nanos>,
+) {
+    if range.contains(&time.value) {
+        return;
+    }
+    let (low, high) = (range.start(), range.end());
+    let (label, help) = if time.value < *low {
+        (
+            format!("{} is shorter than {low}", time.value),
+            format!("write at least \"{}\"", exact::time(*low)),
+        )
+    } else {
+        (
+            format!("{} is longer than {high}", time.value),
+            format!("write at most \"{}\"", exact::time(*high)),
+        )
+    };
+    time.problem(
+        &mut resolver.report,
+        "out-of-range",
+        format!("{} is out of range", time.called()),
+        label,
+        help,
+    );
+}
+
+pub(super) fn full_ladder(resolver: &mut Resolver<'_>) -> Option<Chosen<Vec<u32>>> {
+    let section = &resolver.file.procedure;
+    let users = match &resolver.options.users {
+        Some(users) => Chosen::command_line(users.clone(), "procedure.users", "--users"),
+        None => match resolver.pick("procedure.users", &[(Layer::File, &section.users)]) {
+            Pick::Found(users) => users,
+            Pick::Refused => return None,
+            Pick::Absent => {
+                if !section.refused {
+                    resolver.report.add(
+                        Some(section.span.clone().unwrap_or(0..0)),
+                        "missing-key",
+                        "the study has no user ladder",
+                        "`procedure.users` is missing",
+                        "add [procedure] with for example users = [1, 4, 16]",
+                    );
+                }
+                return None;
+            }
+        },
+    };
+    check_ladder(resolver, &users).then_some(users)
+}
+
+fn check_ladder(resolver: &mut Resolver<'_>, users: &Chosen<Vec<u32>>) -> bool {
+    let Some(flaw) = flaw(&users.value) else { return true };
+    let message = format!("{} {}", users.called(), flaw.what);
+    users.problem(&mut resolver.report, flaw.code, message, flaw.reason, flaw.remedy);
+    false
+}
+
+/// A ladder from the command line is meant as it stands.
+fn scale_ladder(resolver: &Resolver<'_>, full: &Chosen<Vec<u32>>) -> Chosen<Vec<u32>> {
+    if resolver.scale == Scale::FULL || matches!(full.origin, Origin::CommandLine { .. }) {
+        return full.clone();
+    }
+    full.scaled(scale::ladder(&full.value, resolver.scale), format!("{:?}", full.value))
+}
+
+/// TPC-C has ten terminals per warehouse; more users share them.
+fn doubt_terminals(resolver: &mut Resolver<'_>, top: &Chosen<u32>, workload: &WorkloadChoice) {
+    let Some(warehouses) = workload.warehouses() else { return };
+    let terminals = u64::from(warehouses) * 10;
+    if u64::from(top.value) > terminals {
+        resolver.finding(
+            Severity::Warning,
+            "users-beyond-terminals",
+            format!(
+                "{} users on {terminals} terminals (10 per warehouse): several users share a \
+                 district, and wait for each other's locks instead of storage",
+                top.value
+            ),
+            "raise warehouses or lower the top of the ladder",
+            top.line(resolver.text),
+        );
     }
 }
 

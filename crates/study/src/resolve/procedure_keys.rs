@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use underlay_core::Nanos;
 
-use super::Resolver;
 use super::chosen::{Chosen, Layer};
+use super::resolver::Resolver;
 use crate::entry::Entry;
 use crate::exact;
 use crate::plan::{Order, ProcedurePlan, Setting, TimeDilation};
@@ -53,18 +53,16 @@ impl Written for TimeDilation {
     }
 }
 
-impl Resolver<'_> {
-    /// The option decides, else the study, else the defaults.
-    fn plain_key<T: Clone>(
-        &self,
-        path: &str,
-        [file, default]: [&Entry<T>; 2],
-        option: Option<(&'static str, T)>,
-    ) -> Option<Chosen<T>> {
-        match option {
-            Some((option, value)) => Some(Chosen::command_line(value, path, option)),
-            None => self.pick(path, &[(Layer::File, file), (Layer::Default, default)]).found(),
-        }
+/// The option decides, else the study, else the defaults.
+fn plain_key<T: Clone>(
+    resolver: &Resolver<'_>,
+    path: &str,
+    [file, default]: [&Entry<T>; 2],
+    option: Option<(&'static str, T)>,
+) -> Option<Chosen<T>> {
+    match option {
+        Some((option, value)) => Some(Chosen::command_line(value, path, option)),
+        None => resolver.pick(path, &[(Layer::File, file), (Layer::Default, default)]).found(),
     }
 }
 
@@ -109,35 +107,33 @@ macro_rules! decide {
             names.into_iter().filter(|(_, has_meaning)| !has_meaning).map(|(name, _)| name)
         }
 
-        impl Resolver<'_> {
-            /// Decides about the plain keys that have a meaning for a load.
-            pub(super) fn plain_keys(&self, load: Load) -> PlainKeys {
-                PlainKeys {
-                    load,
-                    $($field: [$(Load::$load),+].contains(&load).then(|| {
-                        let option: Option<(&'static str, $type)> =
-                            None$(.or(self.options.$field.map(|value| ($option, value))))?;
-                        self.plain_key(
-                            concat!("procedure.", $key),
-                            [&self.file.procedure.$field, &self.defaults.procedure.$field],
-                            option,
-                        )
-                    }).flatten(),)*
-                }
+        /// Decides about the plain keys that have a meaning for a load.
+        pub(super) fn plain_keys(resolver: &Resolver<'_>, load: Load) -> PlainKeys {
+            PlainKeys {
+                load,
+                $($field: [$(Load::$load),+].contains(&load).then(|| {
+                    let option: Option<(&'static str, $type)> =
+                        None$(.or(resolver.options.$field.map(|value| ($option, value))))?;
+                    plain_key(resolver,
+                        concat!("procedure.", $key),
+                        [&resolver.file.procedure.$field, &resolver.defaults.procedure.$field],
+                        option,
+                    )
+                }).flatten(),)*
             }
+        }
 
-            /// The plain keys that the study has and that have no meaning for a load.
-            pub(super) fn meaningless_keys(&self, load: Load) -> Vec<(&'static str, Range<usize>)> {
-                let keys = [$((
-                    concat!("procedure.", $key),
-                    self.file.procedure.$field.span(),
-                    [$(Load::$load),+].contains(&load),
-                ),)*];
-                keys.into_iter()
-                    .filter(|(_, _, has_meaning)| !has_meaning)
-                    .filter_map(|(key, span, _)| Some((key, span?)))
-                    .collect()
-            }
+        /// The plain keys that the study has and that have no meaning for a load.
+        pub(super) fn meaningless_keys(resolver: &Resolver<'_>, load: Load) -> Vec<(&'static str, Range<usize>)> {
+            let keys = [$((
+                concat!("procedure.", $key),
+                resolver.file.procedure.$field.span(),
+                [$(Load::$load),+].contains(&load),
+            ),)*];
+            keys.into_iter()
+                .filter(|(_, _, has_meaning)| !has_meaning)
+                .filter_map(|(key, span, _)| Some((key, span?)))
+                .collect()
         }
 
         #[cfg(test)]

@@ -12,10 +12,11 @@ use std::ops::Range;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::DeviceProfile;
 
-use super::Resolver;
 use super::chosen::Layer;
-use super::moment::MomentKeys;
+use super::cluster;
+use super::moment::{self, MomentKeys};
 use super::procedure::ProcedureChoice;
+use super::resolver::Resolver;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::fault_plan::{FaultAction, FaultKind, FaultPlan, PolicyChange};
@@ -31,313 +32,329 @@ struct Placed {
     span: Range<usize>,
 }
 
-impl Resolver<'_> {
-    /// All faults that are in order, and do not contradict each other.
-    pub(super) fn faults(
-        &mut self,
-        designs: &[DesignPlan],
-        procedure: &ProcedureChoice,
-    ) -> Vec<FaultPlan> {
-        let Entry::Given { value: sections, .. } = &self.file.fault else { return Vec::new() };
-        // Of a block load they were refused.
-        if self.is_block_load() {
-            return Vec::new();
-        }
-        let mut placed = Vec::new();
-        for section in sections.iter().filter(|section| !section.refused) {
-            let found = self.fault(section, designs, procedure);
-            placed.extend(found.map(|plan| Placed { plan, span: place(section) }));
-        }
-        if let Some(plan) = &procedure.plan {
-            self.check_overlaps(&placed, designs, plan);
-            self.refuse_failures_of_filled(&placed, designs);
-            self.try_faults(&placed, designs, plan);
-            self.doubt_promises(&placed, designs, plan);
-        }
-        // A fault of designs that the command line left out does not happen.
-        placed.retain(|fault| !fault.plan.designs.is_empty());
-        for (number, Placed { plan, .. }) in placed.iter_mut().enumerate() {
-            if let FaultAction::DiskGroupAdded { group, .. } = &mut plan.action {
-                group.name = format!("added-{}", number + 1);
-            }
-            self.provenance.push(Setting {
-                path: format!("fault[{number}]"),
-                value: written(plan),
-                origin: Origin::File { line: plan.line },
-            });
-        }
-        placed.into_iter().map(|placed| placed.plan).collect()
+/// All faults that are in order, and do not contradict each other.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    designs: &[DesignPlan],
+    procedure: &ProcedureChoice,
+) -> Vec<FaultPlan> {
+    let Entry::Given { value: sections, .. } = &resolver.file.fault else { return Vec::new() };
+    // Of a block load they were refused.
+    if resolver.is_block_load() {
+        return Vec::new();
     }
+    let mut placed = Vec::new();
+    for section in sections.iter().filter(|section| !section.refused) {
+        let found = fault(resolver, section, designs, procedure);
+        placed.extend(found.map(|plan| Placed { plan, span: place(section) }));
+    }
+    if let Some(plan) = &procedure.plan {
+        trial::check_overlaps(resolver, &placed, designs, plan);
+        trial::refuse_failures_of_filled(resolver, &placed, designs);
+        trial::try_faults(resolver, &placed, designs, plan);
+        trial::doubt_promises(resolver, &placed, designs, plan);
+    }
+    // A fault of designs that the command line left out does not happen.
+    placed.retain(|fault| !fault.plan.designs.is_empty());
+    for (number, Placed { plan, .. }) in placed.iter_mut().enumerate() {
+        if let FaultAction::DiskGroupAdded { group, .. } = &mut plan.action {
+            group.name = format!("added-{}", number + 1);
+        }
+        resolver.provenance.push(Setting {
+            path: format!("fault[{number}]"),
+            value: written(plan),
+            origin: Origin::File { line: plan.line },
+        });
+    }
+    placed.into_iter().map(|placed| placed.plan).collect()
+}
 
-    fn fault(
-        &mut self,
-        section: &Section<file::Fault>,
-        designs: &[DesignPlan],
-        procedure: &ProcedureChoice,
-    ) -> Option<FaultPlan> {
-        if section.kind.is_absent() {
-            let example = "add for example kind = \"host-lost\", host = \"host-1\"";
-            self.fault_lacks(section, "kind", example);
+fn fault(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    designs: &[DesignPlan],
+    procedure: &ProcedureChoice,
+) -> Option<FaultPlan> {
+    if section.kind.is_absent() {
+        let example = "add for example kind = \"host-lost\", host = \"host-1\"";
+        fault_lacks(resolver, section, "kind", example);
+    }
+    if section.at.is_absent() {
+        fault_lacks(resolver, section, "at", "add for example at = \"20s\"");
+    }
+    let kind = section.kind.get().copied();
+    if let Some(kind) = kind {
+        check_keys(resolver, section, kind);
+    }
+    let keys = MomentKeys {
+        what: "a fault",
+        at: &section.at,
+        phase: &section.phase,
+        users: &section.users,
+    };
+    let moment = moment::resolve(resolver, &keys, procedure);
+    let action = kind.and_then(|kind| action(resolver, section, kind));
+    let concerned = targets::concerned(resolver, section, kind, designs);
+    match (&action, kind) {
+        (Some(action), _) => targets::check_targets(resolver, section, action, &concerned, designs),
+        (None, Some(kind)) => {
+            targets::check_names(resolver, section, keys_of(kind), &concerned, designs)
         }
-        if section.at.is_absent() {
-            self.fault_lacks(section, "at", "add for example at = \"20s\"");
-        }
-        let kind = section.kind.get().copied();
-        if let Some(kind) = kind {
-            self.check_keys(section, kind);
-        }
-        let keys = MomentKeys {
-            what: "a fault",
-            at: &section.at,
-            phase: &section.phase,
-            users: &section.users,
+        (None, None) => {}
+    }
+    let (phase, users) = moment?;
+    Some(FaultPlan {
+        action: action?,
+        at: *section.at.get()?,
+        phase,
+        users,
+        lasts: section.lasts.get().copied(),
+        designs: concerned,
+        line: position(resolver.text, place(section).start).0,
+    })
+}
+
+fn fault_lacks(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    key: &str,
+    remedy: &str,
+) {
+    resolver.report.add(
+        Some(place(section)),
+        "missing-key",
+        format!("the fault does not say its `{key}`"),
+        format!("`{key}` is missing"),
+        remedy,
+    );
+}
+
+/// Keys that say nothing about a fault of this kind.
+fn check_keys(resolver: &mut Resolver<'_>, section: &Section<file::Fault>, kind: FaultKind) {
+    let keys = keys_of(kind);
+    let given = [
+        ("lasts", section.lasts.span()),
+        ("host", section.host.span()),
+        ("hosts", section.hosts.span()),
+        ("device", section.device.span()),
+        ("volume", section.volume.span()),
+        ("factor", section.factor.span()),
+        ("probability", section.probability.span()),
+        ("bits", section.bits.span()),
+        ("keep", section.keep.span()),
+        ("policy", section.policy.span.clone()),
+        ("disk-group", section.disk_group.span.clone()),
+        ("to", section.to.span()),
+        ("profile", section.profile.span()),
+    ];
+    let allowed = || keys.iter().copied().chain(kind.can_last().then_some("lasts"));
+    for (key, span) in given {
+        let Some(span) = span.filter(|_| allowed().all(|known| known != key)) else { continue };
+        let (label, help) = match key {
+            "lasts" => (
+                "it is a single act, and nothing mends it".to_string(),
+                "remove `lasts`".to_string(),
+            ),
+            _ => (
+                format!("not a key of {kind}"),
+                match allowed().count() {
+                    0 => format!("remove `{key}`"),
+                    _ => format!("{kind} takes {}", listed(allowed())),
+                },
+            ),
         };
-        let moment = self.moment(&keys, procedure);
-        let action = kind.and_then(|kind| self.action(section, kind));
-        let concerned = self.concerned(section, kind, designs);
-        match (&action, kind) {
-            (Some(action), _) => self.check_targets(section, action, &concerned, designs),
-            (None, Some(kind)) => self.check_names(section, keys_of(kind), &concerned, designs),
-            (None, None) => {}
-        }
-        let (phase, users) = moment?;
-        Some(FaultPlan {
-            action: action?,
-            at: *section.at.get()?,
-            phase,
-            users,
-            lasts: section.lasts.get().copied(),
-            designs: concerned,
-            line: position(self.text, place(section).start).0,
-        })
-    }
-
-    fn fault_lacks(&mut self, section: &Section<file::Fault>, key: &str, remedy: &str) {
-        self.report.add(
-            Some(place(section)),
-            "missing-key",
-            format!("the fault does not say its `{key}`"),
-            format!("`{key}` is missing"),
-            remedy,
+        resolver.report.at(
+            &span,
+            "conflict",
+            format!("`{key}` does not belong to a fault of kind {kind}"),
+            label,
+            help,
         );
     }
-
-    /// Keys that say nothing about a fault of this kind.
-    fn check_keys(&mut self, section: &Section<file::Fault>, kind: FaultKind) {
-        let keys = keys_of(kind);
-        let given = [
-            ("lasts", section.lasts.span()),
-            ("host", section.host.span()),
-            ("hosts", section.hosts.span()),
-            ("device", section.device.span()),
-            ("volume", section.volume.span()),
-            ("factor", section.factor.span()),
-            ("probability", section.probability.span()),
-            ("bits", section.bits.span()),
-            ("keep", section.keep.span()),
-            ("policy", section.policy.span.clone()),
-            ("disk-group", section.disk_group.span.clone()),
-            ("to", section.to.span()),
-            ("profile", section.profile.span()),
-        ];
-        let allowed = || keys.iter().copied().chain(kind.can_last().then_some("lasts"));
-        for (key, span) in given {
-            let Some(span) = span.filter(|_| allowed().all(|known| known != key)) else { continue };
-            let (label, help) = match key {
-                "lasts" => (
-                    "it is a single act, and nothing mends it".to_string(),
-                    "remove `lasts`".to_string(),
-                ),
-                _ => (
-                    format!("not a key of {kind}"),
-                    match allowed().count() {
-                        0 => format!("remove `{key}`"),
-                        _ => format!("{kind} takes {}", listed(allowed())),
-                    },
-                ),
-            };
-            self.report.at(
-                &span,
-                "conflict",
-                format!("`{key}` does not belong to a fault of kind {kind}"),
-                label,
-                help,
-            );
-        }
-        if let Entry::Given { value: Nanos::ZERO, span } = &section.lasts {
-            self.report.at(
-                span,
-                "out-of-range",
-                "`lasts` is zero",
-                "the fault would be mended before it is seen",
-                "write for example lasts = \"30s\", or leave it out",
-            );
-        }
-    }
-
-    /// What happens, once everything it takes is there.
-    fn action(&mut self, section: &Section<file::Fault>, kind: FaultKind) -> Option<FaultAction> {
-        for key in keys_of(kind).iter().filter(|key| is_required(kind, key)) {
-            let absent = match *key {
-                "host" => section.host.is_absent(),
-                "hosts" => section.hosts.is_absent(),
-                "device" => section.device.is_absent(),
-                "volume" => section.volume.is_absent(),
-                "factor" => section.factor.is_absent(),
-                "probability" => section.probability.is_absent(),
-                "policy" => !section.policy.is_present(),
-                "to" => section.to.is_absent(),
-                "profile" => section.profile.is_absent(),
-                _ => !section.disk_group.is_present(),
-            };
-            if absent {
-                self.report.add(
-                    Some(place(section)),
-                    "missing-key",
-                    format!("a fault of kind {kind} does not say its `{key}`"),
-                    format!("`{key}` is missing"),
-                    format!("add for example {}", example(key)),
-                );
-            }
-        }
-        let text = |entry: &Entry<String>| entry.get().cloned();
-        Some(match kind {
-            FaultKind::DeviceSlow => FaultAction::DeviceSlow {
-                device: text(&section.device)?,
-                factor: *section.factor.get()?,
-            },
-            FaultKind::DeviceStuck => FaultAction::DeviceStuck { device: text(&section.device)? },
-            FaultKind::DeviceErroring => FaultAction::DeviceErroring {
-                device: text(&section.device)?,
-                probability: *section.probability.get()?,
-            },
-            FaultKind::DeviceLost => FaultAction::DeviceLost { device: text(&section.device)? },
-            FaultKind::HostLost => FaultAction::HostLost { host: text(&section.host)? },
-            FaultKind::HostFrozen => FaultAction::HostFrozen { host: text(&section.host)? },
-            FaultKind::HostsPartitioned => {
-                let hosts = section.hosts.get()?.clone();
-                if hosts.is_empty() {
-                    self.report.add(
-                        section.hosts.span(),
-                        "empty",
-                        "the partition has no hosts",
-                        "an empty list",
-                        "name the hosts that reach only each other",
-                    );
-                    return None;
-                }
-                FaultAction::HostsPartitioned { hosts }
-            }
-            FaultKind::BitRot => FaultAction::BitRot {
-                volume: text(&section.volume)?,
-                // The range was checked on reading.
-                bits: match &section.bits {
-                    Entry::Refused => return None,
-                    bits => bits.get().copied().unwrap_or(1) as u32,
-                },
-            },
-            FaultKind::TornWrite => {
-                FaultAction::TornWrite { volume: text(&section.volume)?, keep: self.keep(section)? }
-            }
-            FaultKind::PowerCut => FaultAction::PowerCut,
-            FaultKind::PolicyChange => FaultAction::PolicyChange {
-                volume: match &section.volume {
-                    Entry::Refused => return None,
-                    volume => text(volume),
-                },
-                change: self.policy_change(section)?,
-            },
-            FaultKind::DiskGroupAdded => FaultAction::DiskGroupAdded {
-                host: text(&section.host)?,
-                group: Box::new(self.added_group(section)?),
-            },
-            FaultKind::DeviceAdded => FaultAction::DeviceAdded {
-                group: text(&section.to)?,
-                profile: Box::new(self.added_device(section)?),
-            },
-        })
-    }
-
-    fn keep(&mut self, section: &Section<file::Fault>) -> Option<Bytes> {
-        let (keep, span) = match &section.keep {
-            Entry::Refused => return None,
-            Entry::Absent => return Some(TORN_UNIT),
-            Entry::Given { value, span } => (*value, span),
-        };
-        if TORN_KEEP.contains(&keep.0) && keep.0.is_multiple_of(TORN_UNIT.0) {
-            return Some(keep);
-        }
-        self.report.at(
+    if let Entry::Given { value: Nanos::ZERO, span } = &section.lasts {
+        resolver.report.at(
             span,
             "out-of-range",
-            "`keep` is not what a torn write can store",
-            format!("{keep} is not a multiple of 512 bytes below 64 KiB"),
-            "write for example keep = \"512B\"",
+            "`lasts` is zero",
+            "the fault would be mended before it is seen",
+            "write for example lasts = \"30s\", or leave it out",
         );
-        None
     }
+}
 
-    fn policy_change(&mut self, section: &Section<file::Fault>) -> Option<PolicyChange> {
-        let policy = &section.policy;
-        if !policy.is_present() || policy.refused {
-            return None;
-        }
-        let k = u64::from(self.scale.divisor);
-        // The ranges were checked on reading, so all of these are small.
-        let small = |entry: &Entry<u64>| entry.get().map(|value| *value as u8);
-        let change = PolicyChange {
-            failures_to_tolerate: small(&policy.failures_to_tolerate),
-            method: policy.method.get().copied(),
-            stripe_width: small(&policy.stripe_width),
-            iops_limit: policy.iops_limit.get().map(|limit| (limit / k).max(1) as u32),
-            checksum: policy.checksum.get().copied(),
-            space_reservation_percent: small(&policy.space_reservation_percent),
+/// What happens, once everything it takes is there.
+fn action(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    kind: FaultKind,
+) -> Option<FaultAction> {
+    for key in keys_of(kind).iter().filter(|key| is_required(kind, key)) {
+        let absent = match *key {
+            "host" => section.host.is_absent(),
+            "hosts" => section.hosts.is_absent(),
+            "device" => section.device.is_absent(),
+            "volume" => section.volume.is_absent(),
+            "factor" => section.factor.is_absent(),
+            "probability" => section.probability.is_absent(),
+            "policy" => !section.policy.is_present(),
+            "to" => section.to.is_absent(),
+            "profile" => section.profile.is_absent(),
+            _ => !section.disk_group.is_present(),
         };
-        if change == PolicyChange::default() {
-            self.report.add(
-                policy.span.clone(),
-                "empty",
-                "the policy change changes nothing",
-                "no key of a policy",
-                "add for example failures-to-tolerate = 2",
+        if absent {
+            resolver.report.add(
+                Some(place(section)),
+                "missing-key",
+                format!("a fault of kind {kind} does not say its `{key}`"),
+                format!("`{key}` is missing"),
+                format!("add for example {}", example(key)),
             );
-            return None;
         }
-        Some(change)
     }
+    let text = |entry: &Entry<String>| entry.get().cloned();
+    Some(match kind {
+        FaultKind::DeviceSlow => FaultAction::DeviceSlow {
+            device: text(&section.device)?,
+            factor: *section.factor.get()?,
+        },
+        FaultKind::DeviceStuck => FaultAction::DeviceStuck { device: text(&section.device)? },
+        FaultKind::DeviceErroring => FaultAction::DeviceErroring {
+            device: text(&section.device)?,
+            probability: *section.probability.get()?,
+        },
+        FaultKind::DeviceLost => FaultAction::DeviceLost { device: text(&section.device)? },
+        FaultKind::HostLost => FaultAction::HostLost { host: text(&section.host)? },
+        FaultKind::HostFrozen => FaultAction::HostFrozen { host: text(&section.host)? },
+        FaultKind::HostsPartitioned => {
+            let hosts = section.hosts.get()?.clone();
+            if hosts.is_empty() {
+                resolver.report.add(
+                    section.hosts.span(),
+                    "empty",
+                    "the partition has no hosts",
+                    "an empty list",
+                    "name the hosts that reach only each other",
+                );
+                return None;
+            }
+            FaultAction::HostsPartitioned { hosts }
+        }
+        FaultKind::BitRot => FaultAction::BitRot {
+            volume: text(&section.volume)?,
+            // The range was checked on reading.
+            bits: match &section.bits {
+                Entry::Refused => return None,
+                bits => bits.get().copied().unwrap_or(1) as u32,
+            },
+        },
+        FaultKind::TornWrite => FaultAction::TornWrite {
+            volume: text(&section.volume)?,
+            keep: keep(resolver, section)?,
+        },
+        FaultKind::PowerCut => FaultAction::PowerCut,
+        FaultKind::PolicyChange => FaultAction::PolicyChange {
+            volume: match &section.volume {
+                Entry::Refused => return None,
+                volume => text(volume),
+            },
+            change: policy_change(resolver, section)?,
+        },
+        FaultKind::DiskGroupAdded => FaultAction::DiskGroupAdded {
+            host: text(&section.host)?,
+            group: Box::new(added_group(resolver, section)?),
+        },
+        FaultKind::DeviceAdded => FaultAction::DeviceAdded {
+            group: text(&section.to)?,
+            profile: Box::new(added_device(resolver, section)?),
+        },
+    })
+}
 
-    fn added_device(&mut self, section: &Section<file::Fault>) -> Option<DeviceProfile> {
-        let mut rows = Vec::new();
-        let device = section.profile.get()?;
-        let added = self.group_device(device, Layer::File, "fault.profile", &mut rows);
-        self.provenance.extend(rows);
-        added
+fn keep(resolver: &mut Resolver<'_>, section: &Section<file::Fault>) -> Option<Bytes> {
+    let (keep, span) = match &section.keep {
+        Entry::Refused => return None,
+        Entry::Absent => return Some(TORN_UNIT),
+        Entry::Given { value, span } => (*value, span),
+    };
+    if TORN_KEEP.contains(&keep.0) && keep.0.is_multiple_of(TORN_UNIT.0) {
+        return Some(keep);
     }
+    resolver.report.at(
+        span,
+        "out-of-range",
+        "`keep` is not what a torn write can store",
+        format!("{keep} is not a multiple of 512 bytes below 64 KiB"),
+        "write for example keep = \"512B\"",
+    );
+    None
+}
 
-    fn added_group(
-        &mut self,
-        section: &Section<file::Fault>,
-    ) -> Option<underlay_model::DiskGroupSpec> {
-        let group = &section.disk_group;
-        if !group.is_present() {
-            return None;
-        }
-        let mut rows = Vec::new();
-        let groups = self.equal_groups(group, Layer::File, "fault.disk-group", &mut rows);
-        self.provenance.extend(rows);
-        let mut groups = groups?;
-        if groups.len() != 1 {
-            self.report.add(
-                group.count.span(),
-                "conflict",
-                "one fault adds one disk group",
-                format!("{} disk groups", groups.len()),
-                "write a [[fault]] for each",
-            );
-            return None;
-        }
-        groups.pop()
+fn policy_change(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+) -> Option<PolicyChange> {
+    let policy = &section.policy;
+    if !policy.is_present() || policy.refused {
+        return None;
     }
+    let k = u64::from(resolver.scale.divisor);
+    // The ranges were checked on reading, so all of these are small.
+    let small = |entry: &Entry<u64>| entry.get().map(|value| *value as u8);
+    let change = PolicyChange {
+        failures_to_tolerate: small(&policy.failures_to_tolerate),
+        method: policy.method.get().copied(),
+        stripe_width: small(&policy.stripe_width),
+        iops_limit: policy.iops_limit.get().map(|limit| (limit / k).max(1) as u32),
+        checksum: policy.checksum.get().copied(),
+        space_reservation_percent: small(&policy.space_reservation_percent),
+    };
+    if change == PolicyChange::default() {
+        resolver.report.add(
+            policy.span.clone(),
+            "empty",
+            "the policy change changes nothing",
+            "no key of a policy",
+            "add for example failures-to-tolerate = 2",
+        );
+        return None;
+    }
+    Some(change)
+}
+
+fn added_device(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+) -> Option<DeviceProfile> {
+    let mut rows = Vec::new();
+    let device = section.profile.get()?;
+    let added = cluster::group_device(resolver, device, Layer::File, "fault.profile", &mut rows);
+    resolver.provenance.extend(rows);
+    added
+}
+
+fn added_group(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+) -> Option<underlay_model::DiskGroupSpec> {
+    let group = &section.disk_group;
+    if !group.is_present() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    let groups = cluster::equal_groups(resolver, group, Layer::File, "fault.disk-group", &mut rows);
+    resolver.provenance.extend(rows);
+    let mut groups = groups?;
+    if groups.len() != 1 {
+        resolver.report.add(
+            group.count.span(),
+            "conflict",
+            "one fault adds one disk group",
+            format!("{} disk groups", groups.len()),
+            "write a [[fault]] for each",
+        );
+        return None;
+    }
+    groups.pop()
 }
 
 /// What the keys of a kind are, beside `at`, `phase`, `users`, `designs` and `lasts`.

@@ -7,149 +7,153 @@ use crate::entry::Section;
 use crate::fault_plan::{FaultAction, FaultKind};
 use crate::file;
 use crate::plan::{DatastoreKind, DesignPlan};
-use crate::resolve::Resolver;
+use crate::resolve::moment;
+use crate::resolve::resolver::Resolver;
 use crate::suggest::{listed, nearest};
 
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::device_names;
 
-impl Resolver<'_> {
-    /// The designs that a fault happens to, of those that are carried out.
-    pub(super) fn concerned(
-        &mut self,
-        section: &Section<file::Fault>,
-        kind: Option<FaultKind>,
-        designs: &[DesignPlan],
-    ) -> Vec<usize> {
-        let found = self.designs_named("the fault", &section.designs, designs);
-        let Some(kind) = kind else { return Vec::new() };
-        for index in &found {
-            self.check_fits(section, kind, &designs[*index]);
+/// The designs that a fault happens to, of those that are carried out.
+pub(super) fn concerned(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    kind: Option<FaultKind>,
+    designs: &[DesignPlan],
+) -> Vec<usize> {
+    let found = moment::designs_named(resolver, "the fault", &section.designs, designs);
+    let Some(kind) = kind else { return Vec::new() };
+    for index in &found {
+        check_fits(resolver, section, kind, &designs[*index]);
+    }
+    found
+}
+
+/// Whether such a thing can happen to that kind of datastore at all.
+fn check_fits(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    kind: FaultKind,
+    design: &DesignPlan,
+) {
+    let label = match &design.kind {
+        DatastoreKind::Cluster(_) => return,
+        DatastoreKind::Emulated { .. } if kind.fits_devices() => return,
+        DatastoreKind::Emulated { .. } => "its devices are no cluster",
+        DatastoreKind::Path { .. } => "its storage is real, and Underlay breaks only its own",
+    };
+    let span = section.designs.span().or_else(|| section.kind.span());
+    resolver.report.add(
+        span.or_else(|| Some(place(section))),
+        "conflict",
+        format!("{kind} cannot happen to design `{}`", design.name),
+        label,
+        "name the designs that it happens to with `designs`",
+    );
+}
+
+/// Whether every design has what the fault names.
+pub(super) fn check_targets(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    action: &FaultAction,
+    concerned: &[usize],
+    designs: &[DesignPlan],
+) {
+    for design in concerned.iter().map(|index| &designs[*index]) {
+        match action {
+            FaultAction::DeviceSlow { device, .. }
+            | FaultAction::DeviceStuck { device }
+            | FaultAction::DeviceErroring { device, .. }
+            | FaultAction::DeviceLost { device } => {
+                let known = devices_of(&design.kind);
+                check_known(resolver, device, &known, section.device.span(), "device", design);
+            }
+            FaultAction::HostLost { host }
+            | FaultAction::HostFrozen { host }
+            | FaultAction::DiskGroupAdded { host, .. } => {
+                let known = hosts_of(&design.kind);
+                check_known(resolver, host, &known, section.host.span(), "host", design);
+            }
+            FaultAction::DeviceAdded { group, .. } => {
+                let known = groups_of(&design.kind);
+                check_known(resolver, group, &known, section.to.span(), "disk group", design);
+            }
+            FaultAction::HostsPartitioned { hosts } => {
+                let known = hosts_of(&design.kind);
+                for host in hosts {
+                    check_known(resolver, host, &known, section.hosts.span(), "host", design);
+                }
+                if !known.is_empty() && known.iter().all(|host| hosts.contains(host)) {
+                    resolver.report.add(
+                        section.hosts.span(),
+                        "conflict",
+                        format!("the partition has all hosts of design `{}`", design.name),
+                        "nobody is left on the other side",
+                        "leave some hosts out",
+                    );
+                }
+            }
+            FaultAction::BitRot { volume, .. }
+            | FaultAction::TornWrite { volume, .. }
+            | FaultAction::PolicyChange { volume: Some(volume), .. } => {
+                let known: Vec<String> =
+                    design.volumes.iter().map(|volume| volume.name.clone()).collect();
+                check_known(resolver, volume, &known, section.volume.span(), "volume", design);
+            }
+            FaultAction::PowerCut | FaultAction::PolicyChange { volume: None, .. } => {}
         }
-        found
     }
+}
 
-    /// Whether such a thing can happen to that kind of datastore at all.
-    fn check_fits(&mut self, section: &Section<file::Fault>, kind: FaultKind, design: &DesignPlan) {
-        let label = match &design.kind {
-            DatastoreKind::Cluster(_) => return,
-            DatastoreKind::Emulated { .. } if kind.fits_devices() => return,
-            DatastoreKind::Emulated { .. } => "its devices are no cluster",
-            DatastoreKind::Path { .. } => "its storage is real, and Underlay breaks only its own",
-        };
-        let span = section.designs.span().or_else(|| section.kind.span());
-        self.report.add(
-            span.or_else(|| Some(place(section))),
-            "conflict",
-            format!("{kind} cannot happen to design `{}`", design.name),
-            label,
-            "name the designs that it happens to with `designs`",
-        );
-    }
-
-    /// Whether every design has what the fault names.
-    pub(super) fn check_targets(
-        &mut self,
-        section: &Section<file::Fault>,
-        action: &FaultAction,
-        concerned: &[usize],
-        designs: &[DesignPlan],
-    ) {
-        for design in concerned.iter().map(|index| &designs[*index]) {
-            match action {
-                FaultAction::DeviceSlow { device, .. }
-                | FaultAction::DeviceStuck { device }
-                | FaultAction::DeviceErroring { device, .. }
-                | FaultAction::DeviceLost { device } => {
-                    let known = devices_of(&design.kind);
-                    self.check_known(device, &known, section.device.span(), "device", design);
-                }
-                FaultAction::HostLost { host }
-                | FaultAction::HostFrozen { host }
-                | FaultAction::DiskGroupAdded { host, .. } => {
-                    let known = hosts_of(&design.kind);
-                    self.check_known(host, &known, section.host.span(), "host", design);
-                }
-                FaultAction::DeviceAdded { group, .. } => {
-                    let known = groups_of(&design.kind);
-                    self.check_known(group, &known, section.to.span(), "disk group", design);
-                }
-                FaultAction::HostsPartitioned { hosts } => {
-                    let known = hosts_of(&design.kind);
-                    for host in hosts {
-                        self.check_known(host, &known, section.hosts.span(), "host", design);
-                    }
-                    if !known.is_empty() && known.iter().all(|host| hosts.contains(host)) {
-                        self.report.add(
-                            section.hosts.span(),
-                            "conflict",
-                            format!("the partition has all hosts of design `{}`", design.name),
-                            "nobody is left on the other side",
-                            "leave some hosts out",
-                        );
-                    }
-                }
-                FaultAction::BitRot { volume, .. }
-                | FaultAction::TornWrite { volume, .. }
-                | FaultAction::PolicyChange { volume: Some(volume), .. } => {
-                    let known: Vec<String> =
-                        design.volumes.iter().map(|volume| volume.name.clone()).collect();
-                    self.check_known(volume, &known, section.volume.span(), "volume", design);
-                }
-                FaultAction::PowerCut | FaultAction::PolicyChange { volume: None, .. } => {}
+/// The same of a fault that is wrong in something else: what it names is there or is not all the same.
+pub(super) fn check_names(
+    resolver: &mut Resolver<'_>,
+    section: &Section<file::Fault>,
+    keys: &[&str],
+    concerned: &[usize],
+    designs: &[DesignPlan],
+) {
+    for design in concerned.iter().map(|index| &designs[*index]) {
+        let volumes = design.volumes.iter().map(|volume| volume.name.clone()).collect();
+        for (key, entry, known) in [
+            ("device", &section.device, devices_of(&design.kind)),
+            ("host", &section.host, hosts_of(&design.kind)),
+            ("volume", &section.volume, volumes),
+            ("to", &section.to, groups_of(&design.kind)),
+        ] {
+            if let Some(name) = entry.get().filter(|_| keys.contains(&key)) {
+                let what = if key == "to" { "disk group" } else { key };
+                check_known(resolver, name, &known, entry.span(), what, design);
             }
         }
     }
+}
 
-    /// The same of a fault that is wrong in something else: what it names is there or is not all the same.
-    pub(super) fn check_names(
-        &mut self,
-        section: &Section<file::Fault>,
-        keys: &[&str],
-        concerned: &[usize],
-        designs: &[DesignPlan],
-    ) {
-        for design in concerned.iter().map(|index| &designs[*index]) {
-            let volumes = design.volumes.iter().map(|volume| volume.name.clone()).collect();
-            for (key, entry, known) in [
-                ("device", &section.device, devices_of(&design.kind)),
-                ("host", &section.host, hosts_of(&design.kind)),
-                ("volume", &section.volume, volumes),
-                ("to", &section.to, groups_of(&design.kind)),
-            ] {
-                if let Some(name) = entry.get().filter(|_| keys.contains(&key)) {
-                    let what = if key == "to" { "disk group" } else { key };
-                    self.check_known(name, &known, entry.span(), what, design);
-                }
-            }
-        }
+fn check_known(
+    resolver: &mut Resolver<'_>,
+    name: &str,
+    known: &[String],
+    span: Option<Range<usize>>,
+    what: &str,
+    design: &DesignPlan,
+) {
+    // A design without any was refused as a whole.
+    if known.is_empty() || known.iter().any(|known| known == name) {
+        return;
     }
-
-    fn check_known(
-        &mut self,
-        name: &str,
-        known: &[String],
-        span: Option<Range<usize>>,
-        what: &str,
-        design: &DesignPlan,
-    ) {
-        // A design without any was refused as a whole.
-        if known.is_empty() || known.iter().any(|known| known == name) {
-            return;
-        }
-        let words = || known.iter().map(String::as_str);
-        let label = match nearest(name, words()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("no {what} of that design has this name"),
-        };
-        self.report.add(
-            span,
-            "unknown-name",
-            format!("design `{}` has no {what} `{name}`", design.name),
-            label,
-            format!("use one of {}", listed(words())),
-        );
-    }
+    let words = || known.iter().map(String::as_str);
+    let label = match nearest(name, words()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("no {what} of that design has this name"),
+    };
+    resolver.report.add(
+        span,
+        "unknown-name",
+        format!("design `{}` has no {what} `{name}`", design.name),
+        label,
+        format!("use one of {}", listed(words())),
+    );
 }
 
 /// Whether a design has everything that its faults name: if not, that was reported.

@@ -11,142 +11,144 @@ use crate::fault_plan::{FaultAction, FaultPlan};
 use crate::finding::Severity;
 use crate::plan::{ClusterPlan, DatastoreKind, DesignPlan, ProcedurePlan};
 use crate::problem::position;
-use crate::resolve::Resolver;
+use crate::resolve::resolver::Resolver;
 
-impl Resolver<'_> {
-    /// Two faults of one part at the same time could not be told apart, nor mended one by one.
-    pub(super) fn check_overlaps(
-        &mut self,
-        faults: &[Placed],
-        designs: &[DesignPlan],
-        procedure: &ProcedurePlan,
-    ) {
-        for (number, later) in faults.iter().enumerate() {
-            for earlier in &faults[..number] {
-                let (first, second) =
-                    (window(&earlier.plan, procedure), window(&later.plan, procedure));
-                let shared =
-                    later.plan.designs.iter().find(|design| earlier.plan.designs.contains(design));
-                let Some(design) = shared else { continue };
-                if !first.overlaps(second) || !collide(&earlier.plan, &later.plan) {
-                    continue;
-                }
-                let line = position(self.text, earlier.span.start).0;
-                self.report.at(
-                    &later.span,
-                    "conflict",
-                    format!(
-                        "{} while {} in design `{}`",
-                        later.plan.action.described(),
-                        earlier.plan.action.described(),
-                        designs[*design].name
-                    ),
-                    format!("the fault in line {line} is still in force"),
-                    "change `at` or `lasts`, so that one ends before the other begins",
-                );
+/// Two faults of one part at the same time could not be told apart, nor mended one by one.
+pub(super) fn check_overlaps(
+    resolver: &mut Resolver<'_>,
+    faults: &[Placed],
+    designs: &[DesignPlan],
+    procedure: &ProcedurePlan,
+) {
+    for (number, later) in faults.iter().enumerate() {
+        for earlier in &faults[..number] {
+            let (first, second) =
+                (window(&earlier.plan, procedure), window(&later.plan, procedure));
+            let shared =
+                later.plan.designs.iter().find(|design| earlier.plan.designs.contains(design));
+            let Some(design) = shared else { continue };
+            if !first.overlaps(second) || !collide(&earlier.plan, &later.plan) {
+                continue;
             }
-        }
-    }
-
-    /// Other data has one copy: a device or a host that fails would take some of it away for good, and a power cut what was
-    /// just moved.
-    pub(super) fn refuse_failures_of_filled(&mut self, faults: &[Placed], designs: &[DesignPlan]) {
-        let loses = |action: &FaultAction| action.is_failure() || *action == FaultAction::PowerCut;
-        for fault in faults.iter().filter(|fault| loses(&fault.plan.action)) {
-            let is_filled = |index: &&usize| {
-                let kind = &designs[**index].kind;
-                matches!(kind, DatastoreKind::Cluster(plan) if plan.fill_percent.is_some())
-            };
-            let Some(design) = fault.plan.designs.iter().find(is_filled) else { continue };
-            self.report.at(
-                &fault.span,
+            let line = position(resolver.text, earlier.span.start).0;
+            resolver.report.at(
+                &later.span,
                 "conflict",
                 format!(
-                    "{} in design `{}`, which begins filled with other data",
-                    fault.plan.action.described(),
+                    "{} while {} in design `{}`",
+                    later.plan.action.described(),
+                    earlier.plan.action.described(),
                     designs[*design].name
                 ),
-                "other data has one copy, and may be lost",
-                "remove `start.fill-percent`, or choose a fault that loses nothing",
+                format!("the fault in line {line} is still in force"),
+                "change `at` or `lasts`, so that one ends before the other begins",
             );
         }
     }
+}
 
-    /// Carries the schedule out on the model, without load, and reports what it refuses.
-    pub(super) fn try_faults(
-        &mut self,
-        faults: &[Placed],
-        designs: &[DesignPlan],
-        procedure: &ProcedurePlan,
-    ) {
-        if !self.report.is_empty() {
-            return;
+/// Other data has one copy: a device or a host that fails would take some of it away for good, and a power cut what was
+/// just moved.
+pub(super) fn refuse_failures_of_filled(
+    resolver: &mut Resolver<'_>,
+    faults: &[Placed],
+    designs: &[DesignPlan],
+) {
+    let loses = |action: &FaultAction| action.is_failure() || *action == FaultAction::PowerCut;
+    for fault in faults.iter().filter(|fault| loses(&fault.plan.action)) {
+        let is_filled = |index: &&usize| {
+            let kind = &designs[**index].kind;
+            matches!(kind, DatastoreKind::Cluster(plan) if plan.fill_percent.is_some())
+        };
+        let Some(design) = fault.plan.designs.iter().find(is_filled) else { continue };
+        resolver.report.at(
+            &fault.span,
+            "conflict",
+            format!(
+                "{} in design `{}`, which begins filled with other data",
+                fault.plan.action.described(),
+                designs[*design].name
+            ),
+            "other data has one copy, and may be lost",
+            "remove `start.fill-percent`, or choose a fault that loses nothing",
+        );
+    }
+}
+
+/// Carries the schedule out on the model, without load, and reports what it refuses.
+pub(super) fn try_faults(
+    resolver: &mut Resolver<'_>,
+    faults: &[Placed],
+    designs: &[DesignPlan],
+    procedure: &ProcedurePlan,
+) {
+    if !resolver.report.is_empty() {
+        return;
+    }
+    for (index, design) in designs.iter().enumerate() {
+        let DatastoreKind::Cluster(plan) = &design.kind else { continue };
+        let concerned: Vec<&Placed> =
+            faults.iter().filter(|fault| fault.plan.designs.contains(&index)).collect();
+        if concerned.is_empty() || !concerned.iter().all(|fault| is_known(fault, design)) {
+            continue;
         }
-        for (index, design) in designs.iter().enumerate() {
-            let DatastoreKind::Cluster(plan) = &design.kind else { continue };
-            let concerned: Vec<&Placed> =
-                faults.iter().filter(|fault| fault.plan.designs.contains(&index)).collect();
-            if concerned.is_empty() || !concerned.iter().all(|fault| is_known(fault, design)) {
-                continue;
-            }
-            for (fault, refusal) in refusals(plan, design, &concerned, procedure) {
-                self.report.at(
-                    &fault.span,
-                    "cannot-happen",
-                    format!(
-                        "in design `{}` it is not possible that {}",
-                        design.name,
-                        fault.plan.action.described()
-                    ),
-                    refusal,
-                    "change the fault, or name the designs it happens to with `designs`",
-                );
-            }
+        for (fault, refusal) in refusals(plan, design, &concerned, procedure) {
+            resolver.report.at(
+                &fault.span,
+                "cannot-happen",
+                format!(
+                    "in design `{}` it is not possible that {}",
+                    design.name,
+                    fault.plan.action.described()
+                ),
+                refusal,
+                "change the fault, or name the designs it happens to with `designs`",
+            );
         }
     }
+}
 
-    /// Says where more fails at once than the policy promises to survive.
-    pub(super) fn doubt_promises(
-        &mut self,
-        faults: &[Placed],
-        designs: &[DesignPlan],
-        procedure: &ProcedurePlan,
-    ) {
-        if !self.report.is_empty() {
-            return;
-        }
-        for (index, design) in designs.iter().enumerate() {
-            let of_design: Vec<&Placed> =
-                faults.iter().filter(|fault| fault.plan.designs.contains(&index)).collect();
-            for fault in &of_design {
-                let mirrored = copies(&design.kind, &fault.plan.action);
-                let (tolerated, whose) = match (&design.kind, mirrored) {
-                    (DatastoreKind::Cluster(plan), _) => (
-                        usize::from(plan.policy.failures_to_tolerate),
-                        "as many as its policy tolerates",
+/// Says where more fails at once than the policy promises to survive.
+pub(super) fn doubt_promises(
+    resolver: &mut Resolver<'_>,
+    faults: &[Placed],
+    designs: &[DesignPlan],
+    procedure: &ProcedurePlan,
+) {
+    if !resolver.report.is_empty() {
+        return;
+    }
+    for (index, design) in designs.iter().enumerate() {
+        let of_design: Vec<&Placed> =
+            faults.iter().filter(|fault| fault.plan.designs.contains(&index)).collect();
+        for fault in &of_design {
+            let mirrored = copies(&design.kind, &fault.plan.action);
+            let (tolerated, whose) = match (&design.kind, mirrored) {
+                (DatastoreKind::Cluster(plan), _) => (
+                    usize::from(plan.policy.failures_to_tolerate),
+                    "as many as its policy tolerates",
+                ),
+                (_, Some(copies)) => (copies - 1, "as many as its mirror tolerates"),
+                _ => (0, "none, which is what single devices tolerate"),
+            };
+            let at_once = match mirrored {
+                Some(copies) => failed_copies(&of_design, fault, procedure, copies),
+                None => failures_at(&of_design, fault, procedure),
+            };
+            if at_once > tolerated {
+                resolver.finding(
+                    Severity::Note,
+                    "beyond-the-promise",
+                    format!(
+                        "when {} in design `{}`, failures in force are {at_once}, and not {whose}: unless \
+                         what failed before was rebuilt by then, the database may go down or lose data, \
+                         which the run will say",
+                        fault.plan.action.described(),
+                        design.name
                     ),
-                    (_, Some(copies)) => (copies - 1, "as many as its mirror tolerates"),
-                    _ => (0, "none, which is what single devices tolerate"),
-                };
-                let at_once = match mirrored {
-                    Some(copies) => failed_copies(&of_design, fault, procedure, copies),
-                    None => failures_at(&of_design, fault, procedure),
-                };
-                if at_once > tolerated {
-                    self.finding(
-                        Severity::Note,
-                        "beyond-the-promise",
-                        format!(
-                            "when {} in design `{}`, failures in force are {at_once}, and not {whose}: unless \
-                             what failed before was rebuilt by then, the database may go down or lose data, \
-                             which the run will say",
-                            fault.plan.action.described(),
-                            design.name
-                        ),
-                        "intended? Otherwise let faults end earlier, or raise `failures-to-tolerate`",
-                        Some(fault.plan.line),
-                    );
-                }
+                    "intended? Otherwise let faults end earlier, or raise `failures-to-tolerate`",
+                    Some(fault.plan.line),
+                );
             }
         }
     }

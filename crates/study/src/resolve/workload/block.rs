@@ -12,8 +12,9 @@ use crate::file::Volumes;
 use crate::file::block::Block;
 use crate::limits::{BLOCK_FILE_MIN, BLOCK_IN_FLIGHT_MAX, CURVE_PERCENT, CURVE_POINTS, RUNGS_MAX};
 use crate::plan::{BlockPlan, Scale, Setting, scaled_concurrency};
-use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer, Pick};
+use crate::resolve::io_profiles;
+use crate::resolve::resolver::Resolver;
 use crate::scale;
 
 /// The path of its section.
@@ -161,210 +162,211 @@ impl BlockChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Whether the study's workload is a block load, be it right or wrong: then there is no database.
-    pub(in crate::resolve) fn is_block_load(&self) -> bool {
-        self.file.workload.block.is_present()
+/// The largest number of equal volumes that any design of the study has.
+pub(super) fn equal_volumes(resolver: &Resolver<'_>) -> u32 {
+    let designs = resolver.file.design.get().map_or(&[][..], Vec::as_slice);
+    let sections = designs.iter().map(|design| &design.volumes).chain([&resolver.file.volumes]);
+    let counts = sections.flat_map(|volumes| {
+        (0..Volumes::NAMES.len()).filter_map(move |position| volumes.at(position).count.get())
+    });
+    counts.copied().max().and_then(|count| u32::try_from(count).ok()).unwrap_or(1)
+}
+
+/// Decides about `[workload.block]` at full size.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    file: &Section<Block>,
+    default: &Block,
+) -> Option<KindChoice> {
+    let at = |key: &str| format!("{PATH}.{key}");
+    let own = io_profiles::resolve(resolver);
+    if file.profile.is_absent() {
+        resolver.report.add(
+            file.span.clone(),
+            "missing-key",
+            "`workload.block` does not say what is asked of the volumes",
+            "`profile` is missing",
+            "add for example profile = \"4k-random-70-30\"; `underlay list io-profiles` shows them",
+        );
     }
+    let profile = io_profiles::io_profile(resolver, &file.profile, &own);
+    let threads = resolver.pick(&at("threads"), &[(Layer::File, &file.threads)]);
+    let queue_depth = resolver.pick(&at("queue-depth"), &[(Layer::File, &file.queue_depth)]);
+    let rate = resolver.pick(&at("rate-per-second"), &[(Layer::File, &file.rate_per_second)]);
+    let curve = resolver.pick(&at("curve"), &[(Layer::File, &file.curve)]);
+    let arrivals = [(Layer::File, &file.arrivals), (Layer::Default, &default.arrivals)];
+    let arrivals = resolver.pick(&at("arrivals"), &arrivals).found();
+    let set = [(Layer::File, &file.working_set), (Layer::Default, &default.working_set)];
+    let working_set = resolver.pick(&at("working-set"), &set).found();
+    let passes = [(Layer::File, &file.precondition), (Layer::Default, &default.precondition)];
+    let precondition = resolver.pick(&at("precondition"), &passes).found();
+    let verify = [(Layer::File, &file.verify), (Layer::Default, &default.verify)];
+    let verify = resolver.pick(&at("verify"), &verify).found();
 
-    /// The largest number of equal volumes that any design of the study has.
-    pub(super) fn equal_volumes(&self) -> u32 {
-        let designs = self.file.design.get().map_or(&[][..], Vec::as_slice);
-        let sections = designs.iter().map(|design| &design.volumes).chain([&self.file.volumes]);
-        let counts = sections.flat_map(|volumes| {
-            (0..Volumes::NAMES.len()).filter_map(move |position| volumes.at(position).count.get())
-        });
-        counts.copied().max().and_then(|count| u32::try_from(count).ok()).unwrap_or(1)
+    let is_sound = check_ladders(resolver, &threads, &curve);
+    check_clock(resolver, file, &curve);
+    if let Some(set) = &working_set
+        && set.value < BLOCK_FILE_MIN
+    {
+        set.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} is too small for a file that blocks are written to", set.called()),
+            format!("{} is less than {BLOCK_FILE_MIN}", set.value),
+            "write for example working-set = \"1GiB\"",
+        );
     }
-
-    /// Decides about `[workload.block]` at full size.
-    pub(super) fn block(&mut self, file: &Section<Block>, default: &Block) -> Option<KindChoice> {
-        let at = |key: &str| format!("{PATH}.{key}");
-        let own = self.io_profiles();
-        if file.profile.is_absent() {
-            self.report.add(
-                file.span.clone(),
-                "missing-key",
-                "`workload.block` does not say what is asked of the volumes",
-                "`profile` is missing",
-                "add for example profile = \"4k-random-70-30\"; `underlay list io-profiles` shows them",
-            );
-        }
-        let profile = self.io_profile(&file.profile, &own);
-        let threads = self.pick(&at("threads"), &[(Layer::File, &file.threads)]);
-        let queue_depth = self.pick(&at("queue-depth"), &[(Layer::File, &file.queue_depth)]);
-        let rate = self.pick(&at("rate-per-second"), &[(Layer::File, &file.rate_per_second)]);
-        let curve = self.pick(&at("curve"), &[(Layer::File, &file.curve)]);
-        let arrivals = [(Layer::File, &file.arrivals), (Layer::Default, &default.arrivals)];
-        let arrivals = self.pick(&at("arrivals"), &arrivals).found();
-        let set = [(Layer::File, &file.working_set), (Layer::Default, &default.working_set)];
-        let working_set = self.pick(&at("working-set"), &set).found();
-        let passes = [(Layer::File, &file.precondition), (Layer::Default, &default.precondition)];
-        let precondition = self.pick(&at("precondition"), &passes).found();
-        let verify = [(Layer::File, &file.verify), (Layer::Default, &default.verify)];
-        let verify = self.pick(&at("verify"), &verify).found();
-
-        let is_sound = self.check_ladders(&threads, &curve);
-        self.check_clock(file, &curve);
-        if let Some(set) = &working_set
-            && set.value < BLOCK_FILE_MIN
-        {
-            set.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is too small for a file that blocks are written to", set.called()),
-                format!("{} is less than {BLOCK_FILE_MIN}", set.value),
-                "write for example working-set = \"1GiB\"",
-            );
-        }
-        let refused = [&threads, &curve].into_iter().any(|pick| matches!(pick, Pick::Refused))
-            || matches!(queue_depth, Pick::Refused)
-            || matches!(rate, Pick::Refused);
-        let picked = self.pick(&at("profile"), &[(Layer::File, &file.profile)]).found();
-        let choice = BlockChoice {
-            name: picked?,
-            profile: profile?,
-            threads: threads.found(),
-            queue_depth: queue_depth.found().and_then(|depth| {
-                let narrow = u32::try_from(depth.value).ok()?;
-                Some(depth.with(narrow))
-            }),
-            rate_per_second: rate.found(),
-            arrivals: arrivals?,
-            curve: curve.found(),
-            working_set: working_set?,
-            precondition: precondition
-                .and_then(|passes| Some(passes.with(u32::try_from(passes.value).ok()?)))?,
-            verify: verify?,
-        };
-        if refused || !is_sound {
-            return None;
-        }
-        self.check_block(&choice).then_some(KindChoice::Block(Box::new(choice)))
+    let refused = [&threads, &curve].into_iter().any(|pick| matches!(pick, Pick::Refused))
+        || matches!(queue_depth, Pick::Refused)
+        || matches!(rate, Pick::Refused);
+    let picked = resolver.pick(&at("profile"), &[(Layer::File, &file.profile)]).found();
+    let choice = BlockChoice {
+        name: picked?,
+        profile: profile?,
+        threads: threads.found(),
+        queue_depth: queue_depth.found().and_then(|depth| {
+            let narrow = u32::try_from(depth.value).ok()?;
+            Some(depth.with(narrow))
+        }),
+        rate_per_second: rate.found(),
+        arrivals: arrivals?,
+        curve: curve.found(),
+        working_set: working_set?,
+        precondition: precondition
+            .and_then(|passes| Some(passes.with(u32::try_from(passes.value).ok()?)))?,
+        verify: verify?,
+    };
+    if refused || !is_sound {
+        return None;
     }
+    check_block(resolver, &choice).then_some(KindChoice::Block(Box::new(choice)))
+}
 
-    /// Rungs and points ascend.
-    fn check_ladders(&mut self, threads: &Pick<Vec<u32>>, curve: &Pick<Vec<u32>>) -> bool {
-        let mut is_sound = true;
-        let ladders = [
-            (threads, RUNGS_MAX, 1..=u32::MAX, "write for example threads = [1, 8, 32]"),
-            (curve, CURVE_POINTS, CURVE_PERCENT, "write for example curve = [10, 50, 90, 100]"),
-        ];
-        for (pick, most, range, remedy) in ladders {
-            let Pick::Found(ladder) = pick else { continue };
-            let descends = ladder.value.windows(2).find(|pair| pair[0] >= pair[1]);
-            let outside = ladder.value.iter().find(|value| !range.contains(value));
-            let (code, reason) = if ladder.value.is_empty() {
-                ("empty", "an empty list measures nothing".to_string())
-            } else if ladder.value.len() > most {
-                ("out-of-range", format!("{} are more than {most}", ladder.value.len()))
-            } else if let Some(value) = outside {
-                let (low, high) = (range.start(), range.end());
-                ("out-of-range", format!("{value} does not lie in {low} to {high}"))
-            } else if let Some(pair) = descends {
-                ("not-ascending", format!("{} comes after {}", pair[1], pair[0]))
-            } else {
-                continue;
-            };
-            let message = format!("{} is not a ladder", ladder.called());
-            ladder.problem(&mut self.report, code, message, reason, remedy);
-            is_sound = false;
-        }
-        is_sound
-    }
-
-    /// A clock is either a rate or a curve.
-    fn check_clock(&mut self, file: &Block, curve: &Pick<Vec<u32>>) {
-        if let (Some(_), Some(span)) = (file.rate_per_second.span(), file.curve.span()) {
-            self.report.at(
-                &span,
-                "conflict",
-                "`workload.block` names both `rate-per-second` and `curve`",
-                "a curve finds its rates itself",
-                "remove one of them",
-            );
-        }
-        let has_clock = !file.rate_per_second.is_absent() || !file.curve.is_absent();
-        if let Some(span) = file.arrivals.span()
-            && !has_clock
-        {
-            self.report.at(
-                &span,
-                "conflict",
-                "`workload.block.arrivals` has no effect without a clock",
-                "neither `rate-per-second` nor `curve` is given",
-                "remove it, or add for example rate-per-second = 1000.0",
-            );
-        }
-        if let (Some(rungs), Pick::Found(_)) = (file.threads.get(), curve)
-            && rungs.len() > 1
-        {
-            self.report.add(
-                file.threads.span(),
-                "conflict",
-                "a curve has one number of threads",
-                format!("{} are given", rungs.len()),
-                "write the number with which the maximum is to be found",
-            );
-        }
-    }
-
-    /// What the parts mean together.
-    fn check_block(&mut self, choice: &BlockChoice) -> bool {
-        let plan = choice.plan();
-        let top = choice.top();
-        let deepest = plan.profile.jobs.iter().map(|job| job.concurrency.queue_depth).max();
-        let in_flight = u64::from(top.value) * u64::from(deepest.unwrap_or(1));
-        if in_flight > u64::from(BLOCK_IN_FLIGHT_MAX) {
-            top.problem(
-                &mut self.report,
-                "out-of-range",
-                "too many requests in flight on a volume",
-                format!("{in_flight} are more than {BLOCK_IN_FLIGHT_MAX}"),
-                "lower threads or queue-depth",
-            );
-            return false;
-        }
-        let jobs = plan.profile.jobs.len();
-        let of_threads = choice.threads.as_ref().and_then(|threads| threads.span.clone());
-        let of_depth = choice.queue_depth.as_ref().and_then(|depth| depth.span.clone());
-        let mut is_sound = true;
-        let mut refuse = |span, code, message: String, label: String, help: &str| {
-            self.report.add(span, code, message, label, help);
-            is_sound = false;
-        };
-        let or_name = |span: &Option<Range<usize>>| span.clone().or(choice.name.span.clone());
-        if let Some(span) = of_threads.or(of_depth).filter(|_| jobs > 1) {
-            refuse(
-                Some(span),
-                "conflict",
-                format!("the block load `{}` has {jobs} jobs", plan.profile.name),
-                "threads and queue depth would be ambiguous".to_string(),
-                "remove them, or write an [[io-profile]] of your own",
-            );
-        }
-        let content = plan.profile.content;
-        let unverifiable = if content.duplicate_share > 0.0 {
-            Some("verified blocks carry their own address, so none can be a duplicate".to_string())
+/// Rungs and points ascend.
+fn check_ladders(
+    resolver: &mut Resolver<'_>,
+    threads: &Pick<Vec<u32>>,
+    curve: &Pick<Vec<u32>>,
+) -> bool {
+    let mut is_sound = true;
+    let ladders = [
+        (threads, RUNGS_MAX, 1..=u32::MAX, "write for example threads = [1, 8, 32]"),
+        (curve, CURVE_POINTS, CURVE_PERCENT, "write for example curve = [10, 50, 90, 100]"),
+    ];
+    for (pick, most, range, remedy) in ladders {
+        let Pick::Found(ladder) = pick else { continue };
+        let descends = ladder.value.windows(2).find(|pair| pair[0] >= pair[1]);
+        let outside = ladder.value.iter().find(|value| !range.contains(value));
+        let (code, reason) = if ladder.value.is_empty() {
+            ("empty", "an empty list measures nothing".to_string())
+        } else if ladder.value.len() > most {
+            ("out-of-range", format!("{} are more than {most}", ladder.value.len()))
+        } else if let Some(value) = outside {
+            let (low, high) = (range.start(), range.end());
+            ("out-of-range", format!("{value} does not lie in {low} to {high}"))
+        } else if let Some(pair) = descends {
+            ("not-ascending", format!("{} comes after {}", pair[1], pair[0]))
         } else {
-            (content.compress_ratio > VERIFIED_RATIO_MAX).then(|| {
-                format!("verified blocks cannot be compressed more than {VERIFIED_RATIO_MAX} times")
-            })
+            continue;
         };
-        if let Some(reason) = unverifiable.filter(|_| plan.verify) {
-            let message = format!("blocks of `{}` cannot be verified", plan.profile.name);
-            let span = or_name(&choice.verify.span);
-            refuse(span, "conflict", message, reason, "write verify = false");
-        }
-        if let Some(problem) = plan.at(top.value, 1).problems(plan.working_set).first() {
-            refuse(
-                or_name(&choice.working_set.span),
-                "out-of-range",
-                "the working set does not fit the block load".to_string(),
-                problem.to_string(),
-                "write a larger working-set, or fewer threads",
-            );
-        }
-        is_sound
+        let message = format!("{} is not a ladder", ladder.called());
+        ladder.problem(&mut resolver.report, code, message, reason, remedy);
+        is_sound = false;
     }
+    is_sound
+}
+
+/// A clock is either a rate or a curve.
+fn check_clock(resolver: &mut Resolver<'_>, file: &Block, curve: &Pick<Vec<u32>>) {
+    if let (Some(_), Some(span)) = (file.rate_per_second.span(), file.curve.span()) {
+        resolver.report.at(
+            &span,
+            "conflict",
+            "`workload.block` names both `rate-per-second` and `curve`",
+            "a curve finds its rates itself",
+            "remove one of them",
+        );
+    }
+    let has_clock = !file.rate_per_second.is_absent() || !file.curve.is_absent();
+    if let Some(span) = file.arrivals.span()
+        && !has_clock
+    {
+        resolver.report.at(
+            &span,
+            "conflict",
+            "`workload.block.arrivals` has no effect without a clock",
+            "neither `rate-per-second` nor `curve` is given",
+            "remove it, or add for example rate-per-second = 1000.0",
+        );
+    }
+    if let (Some(rungs), Pick::Found(_)) = (file.threads.get(), curve)
+        && rungs.len() > 1
+    {
+        resolver.report.add(
+            file.threads.span(),
+            "conflict",
+            "a curve has one number of threads",
+            format!("{} are given", rungs.len()),
+            "write the number with which the maximum is to be found",
+        );
+    }
+}
+
+/// What the parts mean together.
+fn check_block(resolver: &mut Resolver<'_>, choice: &BlockChoice) -> bool {
+    let plan = choice.plan();
+    let top = choice.top();
+    let deepest = plan.profile.jobs.iter().map(|job| job.concurrency.queue_depth).max();
+    let in_flight = u64::from(top.value) * u64::from(deepest.unwrap_or(1));
+    if in_flight > u64::from(BLOCK_IN_FLIGHT_MAX) {
+        top.problem(
+            &mut resolver.report,
+            "out-of-range",
+            "too many requests in flight on a volume",
+            format!("{in_flight} are more than {BLOCK_IN_FLIGHT_MAX}"),
+            "lower threads or queue-depth",
+        );
+        return false;
+    }
+    let jobs = plan.profile.jobs.len();
+    let of_threads = choice.threads.as_ref().and_then(|threads| threads.span.clone());
+    let of_depth = choice.queue_depth.as_ref().and_then(|depth| depth.span.clone());
+    let mut is_sound = true;
+    let mut refuse = |span, code, message: String, label: String, help: &str| {
+        resolver.report.add(span, code, message, label, help);
+        is_sound = false;
+    };
+    let or_name = |span: &Option<Range<usize>>| span.clone().or(choice.name.span.clone());
+    if let Some(span) = of_threads.or(of_depth).filter(|_| jobs > 1) {
+        refuse(
+            Some(span),
+            "conflict",
+            format!("the block load `{}` has {jobs} jobs", plan.profile.name),
+            "threads and queue depth would be ambiguous".to_string(),
+            "remove them, or write an [[io-profile]] of your own",
+        );
+    }
+    let content = plan.profile.content;
+    let unverifiable = if content.duplicate_share > 0.0 {
+        Some("verified blocks carry their own address, so none can be a duplicate".to_string())
+    } else {
+        (content.compress_ratio > VERIFIED_RATIO_MAX).then(|| {
+            format!("verified blocks cannot be compressed more than {VERIFIED_RATIO_MAX} times")
+        })
+    };
+    if let Some(reason) = unverifiable.filter(|_| plan.verify) {
+        let message = format!("blocks of `{}` cannot be verified", plan.profile.name);
+        let span = or_name(&choice.verify.span);
+        refuse(span, "conflict", message, reason, "write verify = false");
+    }
+    if let Some(problem) = plan.at(top.value, 1).problems(plan.working_set).first() {
+        refuse(
+            or_name(&choice.working_set.span),
+            "out-of-range",
+            "the working set does not fit the block load".to_string(),
+            problem.to_string(),
+            "write a larger working-set, or fewer threads",
+        );
+    }
+    is_sound
 }

@@ -9,8 +9,9 @@ use crate::exact;
 use crate::file::job::{Backup, Batch, Warehouse};
 use crate::limits::{BACKUP_RATE, UNMEASURED};
 use crate::plan::{BackupPlan, BatchPlan, Origin, Scale, Setting, WarehousePlan};
-use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
+use crate::resolve::procedure;
+use crate::resolve::resolver::Resolver;
 use crate::scale;
 
 /// The paths of their sections.
@@ -147,126 +148,134 @@ impl WarehouseChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about `[workload.batch]` at full size.
-    pub(super) fn batch(&mut self, file: &Batch, default: &Batch) -> Option<KindChoice> {
-        let rows = self.pick(&format!("{BATCH_PATH}.rows"), &[(Layer::File, &file.rows)]);
-        if rows.is_absent() {
-            self.report.add(
-                self.file.workload.batch.span.clone(),
-                "missing-key",
-                "`workload.batch` does not say how many rows are inserted",
-                "`rows` is missing",
-                "add for example rows = 1_000_000",
-            );
-        }
-        let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
-        let mode = self.pick(&format!("{BATCH_PATH}.mode"), &mode).found();
-        let place = [(Layer::File, &file.place), (Layer::Default, &default.place)];
-        let place = self.pick(&format!("{BATCH_PATH}.loop"), &place).found()?;
-        self.refuse_loop_of_stream(mode.as_ref(), &place);
-        let sessions = [(Layer::File, &file.sessions), (Layer::Default, &default.sessions)];
-        let sessions = self.pick(&format!("{BATCH_PATH}.sessions"), &sessions).found()?;
-        let rows = rows.found()?;
-        Some(KindChoice::Batch(BatchChoice {
-            rows: rows.with(u32::try_from(rows.value).ok()?),
-            mode: mode?,
-            place,
-            sessions: sessions.with(u32::try_from(sessions.value).ok()?),
-        }))
+/// Decides about `[workload.batch]` at full size.
+pub(super) fn batch(
+    resolver: &mut Resolver<'_>,
+    file: &Batch,
+    default: &Batch,
+) -> Option<KindChoice> {
+    let rows = resolver.pick(&format!("{BATCH_PATH}.rows"), &[(Layer::File, &file.rows)]);
+    if rows.is_absent() {
+        resolver.report.add(
+            resolver.file.workload.batch.span.clone(),
+            "missing-key",
+            "`workload.batch` does not say how many rows are inserted",
+            "`rows` is missing",
+            "add for example rows = 1_000_000",
+        );
     }
+    let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
+    let mode = resolver.pick(&format!("{BATCH_PATH}.mode"), &mode).found();
+    let place = [(Layer::File, &file.place), (Layer::Default, &default.place)];
+    let place = resolver.pick(&format!("{BATCH_PATH}.loop"), &place).found()?;
+    refuse_loop_of_stream(resolver, mode.as_ref(), &place);
+    let sessions = [(Layer::File, &file.sessions), (Layer::Default, &default.sessions)];
+    let sessions = resolver.pick(&format!("{BATCH_PATH}.sessions"), &sessions).found()?;
+    let rows = rows.found()?;
+    Some(KindChoice::Batch(BatchChoice {
+        rows: rows.with(u32::try_from(rows.value).ok()?),
+        mode: mode?,
+        place,
+        sessions: sessions.with(u32::try_from(sessions.value).ok()?),
+    }))
+}
 
-    /// A stream has no rows to go through.
-    fn refuse_loop_of_stream(&mut self, mode: Option<&Chosen<Mode>>, place: &Chosen<Loop>) {
-        let is_stream = mode.is_some_and(|mode| mode.value == Mode::Bulk);
-        if is_stream && place.value == Loop::Server {
-            self.report.add(
-                self.file.workload.batch.place.span(),
-                "conflict",
-                "a stream of rows has no loop inside the server",
-                "`mode` is `bulk`",
-                "remove `loop`, or choose mode = \"implicit\" or \"explicit\"",
-            );
-        }
+/// A stream has no rows to go through.
+fn refuse_loop_of_stream(
+    resolver: &mut Resolver<'_>,
+    mode: Option<&Chosen<Mode>>,
+    place: &Chosen<Loop>,
+) {
+    let is_stream = mode.is_some_and(|mode| mode.value == Mode::Bulk);
+    if is_stream && place.value == Loop::Server {
+        resolver.report.add(
+            resolver.file.workload.batch.place.span(),
+            "conflict",
+            "a stream of rows has no loop inside the server",
+            "`mode` is `bulk`",
+            "remove `loop`, or choose mode = \"implicit\" or \"explicit\"",
+        );
     }
+}
 
-    /// Decides about `[workload.warehouse]` at full size.
-    pub(super) fn warehouse(&mut self, file: &Warehouse) -> Option<KindChoice> {
-        let scale = self.pick(&format!("{WAREHOUSE_PATH}.scale"), &[(Layer::File, &file.scale)]);
-        if scale.is_absent() {
-            self.report.add(
-                self.file.workload.warehouse.span.clone(),
-                "missing-key",
-                "`workload.warehouse` does not say how large it is",
-                "`scale` is missing",
-                "add for example scale = 0.1, which is about 100 MB of rows",
-            );
-        }
-        let streams =
-            self.pick(&format!("{WAREHOUSE_PATH}.streams"), &[(Layer::File, &file.streams)]);
-        let scale = scale.found()?;
-        let hundredths = (scale.value * 100.0).round();
-        let is_whole = (scale.value * 100.0 - hundredths).abs() < 1e-6;
-        let Some(factor) =
-            is_whole.then(|| Factor::from_hundredths(hundredths as u32).ok()).flatten()
-        else {
-            scale.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is no scale factor of a warehouse", scale.value),
-                "tables would have no whole number of rows",
-                "write a multiple of 0.01",
-            );
-            return None;
-        };
-        let streams = streams.found();
-        Some(KindChoice::Warehouse(WarehouseChoice {
-            scale: scale.with(factor),
-            streams: streams.map(|chosen| chosen.with(chosen.value as u32)),
-        }))
+/// Decides about `[workload.warehouse]` at full size.
+pub(super) fn warehouse(resolver: &mut Resolver<'_>, file: &Warehouse) -> Option<KindChoice> {
+    let scale = resolver.pick(&format!("{WAREHOUSE_PATH}.scale"), &[(Layer::File, &file.scale)]);
+    if scale.is_absent() {
+        resolver.report.add(
+            resolver.file.workload.warehouse.span.clone(),
+            "missing-key",
+            "`workload.warehouse` does not say how large it is",
+            "`scale` is missing",
+            "add for example scale = 0.1, which is about 100 MB of rows",
+        );
     }
+    let streams =
+        resolver.pick(&format!("{WAREHOUSE_PATH}.streams"), &[(Layer::File, &file.streams)]);
+    let scale = scale.found()?;
+    let hundredths = (scale.value * 100.0).round();
+    let is_whole = (scale.value * 100.0 - hundredths).abs() < 1e-6;
+    let Some(factor) = is_whole.then(|| Factor::from_hundredths(hundredths as u32).ok()).flatten()
+    else {
+        scale.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} is no scale factor of a warehouse", scale.value),
+            "tables would have no whole number of rows",
+            "write a multiple of 0.01",
+        );
+        return None;
+    };
+    let streams = streams.found();
+    Some(KindChoice::Warehouse(WarehouseChoice {
+        scale: scale.with(factor),
+        streams: streams.map(|chosen| chosen.with(chosen.value as u32)),
+    }))
+}
 
-    /// Decides about `[workload.backup]` at full size.
-    pub(super) fn backup(&mut self, file: &Backup, default: &Backup) -> Option<KindChoice> {
-        let at = |key: &str| format!("{BACKUP_PATH}.{key}");
-        let warehouses = self.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
-        if warehouses.is_absent() {
-            self.report.add(
-                self.file.workload.backup.span.clone(),
-                "missing-key",
-                "`workload.backup` does not say how many warehouses are backed up",
-                "`warehouses` is missing",
-                "add for example warehouses = 8, about 105 MB each",
-            );
-        }
-        let cycles = [(Layer::File, &file.cycles), (Layer::Default, &default.cycles)];
-        let cycles = self.pick(&at("cycles"), &cycles).found();
-        let pause = [(Layer::File, &file.pause), (Layer::Default, &default.pause)];
-        let pause = self.pick(&at("pause"), &pause).found();
-        if let Some(pause) = &pause {
-            self.check_time(pause, &UNMEASURED);
-        }
-        let restore = [(Layer::File, &file.restore), (Layer::Default, &default.restore)];
-        let restore = self.pick(&at("restore"), &restore).found();
-        let rate = self.pick(&at("bytes-per-second"), &[(Layer::File, &file.bytes_per_second)]);
-        let bytes_per_second = rate.found();
-        if let Some(rate) = bytes_per_second.as_ref().filter(|it| !BACKUP_RATE.contains(&it.value))
-        {
-            rate.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} cannot limit a backup", written(rate.value)),
-                "no program of backups takes it",
-                "write a rate of 1 MiB to 1 GiB per second",
-            );
-        }
-        let (warehouses, cycles) = (warehouses.found()?, cycles?);
-        Some(KindChoice::Backup(BackupChoice {
-            warehouses: warehouses.with(u32::try_from(warehouses.value).ok()?),
-            cycles: cycles.with(u32::try_from(cycles.value).ok()?),
-            pause: pause?,
-            restore: restore?,
-            bytes_per_second,
-        }))
+/// Decides about `[workload.backup]` at full size.
+pub(super) fn backup(
+    resolver: &mut Resolver<'_>,
+    file: &Backup,
+    default: &Backup,
+) -> Option<KindChoice> {
+    let at = |key: &str| format!("{BACKUP_PATH}.{key}");
+    let warehouses = resolver.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
+    if warehouses.is_absent() {
+        resolver.report.add(
+            resolver.file.workload.backup.span.clone(),
+            "missing-key",
+            "`workload.backup` does not say how many warehouses are backed up",
+            "`warehouses` is missing",
+            "add for example warehouses = 8, about 105 MB each",
+        );
     }
+    let cycles = [(Layer::File, &file.cycles), (Layer::Default, &default.cycles)];
+    let cycles = resolver.pick(&at("cycles"), &cycles).found();
+    let pause = [(Layer::File, &file.pause), (Layer::Default, &default.pause)];
+    let pause = resolver.pick(&at("pause"), &pause).found();
+    if let Some(pause) = &pause {
+        procedure::check_time(resolver, pause, &UNMEASURED);
+    }
+    let restore = [(Layer::File, &file.restore), (Layer::Default, &default.restore)];
+    let restore = resolver.pick(&at("restore"), &restore).found();
+    let rate = resolver.pick(&at("bytes-per-second"), &[(Layer::File, &file.bytes_per_second)]);
+    let bytes_per_second = rate.found();
+    if let Some(rate) = bytes_per_second.as_ref().filter(|it| !BACKUP_RATE.contains(&it.value)) {
+        rate.problem(
+            &mut resolver.report,
+            "out-of-range",
+            format!("{} cannot limit a backup", written(rate.value)),
+            "no program of backups takes it",
+            "write a rate of 1 MiB to 1 GiB per second",
+        );
+    }
+    let (warehouses, cycles) = (warehouses.found()?, cycles?);
+    Some(KindChoice::Backup(BackupChoice {
+        warehouses: warehouses.with(u32::try_from(warehouses.value).ok()?),
+        cycles: cycles.with(u32::try_from(cycles.value).ok()?),
+        pause: pause?,
+        restore: restore?,
+        bytes_per_second,
+    }))
 }

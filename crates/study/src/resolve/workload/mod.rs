@@ -16,8 +16,9 @@ use self::job::{BackupChoice, BatchChoice, WarehouseChoice};
 use self::pacing::PacingChoice;
 use self::sysbench::SysbenchChoice;
 use self::tpcc::TpccChoice;
-use super::Resolver;
 use super::chosen::{Chosen, Layer};
+use super::procedure;
+use super::resolver::Resolver;
 use crate::exact;
 use crate::limits::STATEMENT_TIMEOUT;
 use crate::plan::{Pacing, Scale, WorkloadKind, WorkloadPlan};
@@ -112,131 +113,129 @@ impl WorkloadChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about the workload at full size.
-    pub(super) fn workload(&mut self) -> Option<WorkloadChoice> {
-        let (file, defaults) = (self.file, self.defaults);
-        let (section, default) = (&file.workload, &defaults.workload);
-        let (tpcc, sysbench, shop) = (&section.tpcc, &section.sysbench, &section.dvdstore);
-        let present = [
-            (tpcc.is_present(), tpcc.refused, &tpcc.span),
-            (sysbench.is_present(), sysbench.refused, &sysbench.span),
-            (shop.is_present(), shop.refused, &shop.span),
-            (section.batch.is_present(), section.batch.refused, &section.batch.span),
-            (section.warehouse.is_present(), section.warehouse.refused, &section.warehouse.span),
-            (section.block.is_present(), section.block.refused, &section.block.span),
-            (section.backup.is_present(), section.backup.refused, &section.backup.span),
-        ];
-        let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
-        let first = named.next();
-        if let Some((_, _, span)) = named.next() {
-            self.report.add(
-                (*span).clone(),
-                "conflict",
-                "the study names two workloads",
-                "users follow one of them",
-                "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch], \
-                 [workload.warehouse], [workload.block] and [workload.backup]",
+/// Decides about the workload at full size.
+pub(super) fn resolve(resolver: &mut Resolver<'_>) -> Option<WorkloadChoice> {
+    let (file, defaults) = (resolver.file, resolver.defaults);
+    let (section, default) = (&file.workload, &defaults.workload);
+    let (tpcc, sysbench, shop) = (&section.tpcc, &section.sysbench, &section.dvdstore);
+    let present = [
+        (tpcc.is_present(), tpcc.refused, &tpcc.span),
+        (sysbench.is_present(), sysbench.refused, &sysbench.span),
+        (shop.is_present(), shop.refused, &shop.span),
+        (section.batch.is_present(), section.batch.refused, &section.batch.span),
+        (section.warehouse.is_present(), section.warehouse.refused, &section.warehouse.span),
+        (section.block.is_present(), section.block.refused, &section.block.span),
+        (section.backup.is_present(), section.backup.refused, &section.backup.span),
+    ];
+    let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
+    let first = named.next();
+    if let Some((_, _, span)) = named.next() {
+        resolver.report.add(
+            (*span).clone(),
+            "conflict",
+            "the study names two workloads",
+            "users follow one of them",
+            "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch], \
+             [workload.warehouse], [workload.block] and [workload.backup]",
+        );
+        return None;
+    }
+    let Some((_, refused, _)) = first else {
+        if !section.refused {
+            resolver.report.add(
+                Some(section.span.clone().unwrap_or(0..0)),
+                "missing-key",
+                "the study names no workload",
+                "what the users do is missing",
+                "add [workload.tpcc] with for example warehouses = 8",
             );
-            return None;
         }
-        let Some((_, refused, _)) = first else {
-            if !section.refused {
-                self.report.add(
-                    Some(section.span.clone().unwrap_or(0..0)),
-                    "missing-key",
-                    "the study names no workload",
-                    "what the users do is missing",
-                    "add [workload.tpcc] with for example warehouses = 8",
-                );
-            }
-            return None;
-        };
-        if *refused {
-            return None;
-        }
-        let without_users = if section.batch.is_present() {
-            Some(self.batch(&section.batch, &default.batch))
-        } else if section.warehouse.is_present() {
-            Some(self.warehouse(&section.warehouse))
-        } else if section.block.is_present() {
-            Some(self.block(&section.block, &default.block))
-        } else if section.backup.is_present() {
-            Some(self.backup(&section.backup, &default.backup))
-        } else {
-            None
-        };
-        if let Some(kind) = without_users {
-            return Some(WorkloadChoice {
-                kind: kind?,
-                pacing: PacingChoice::Job,
-                statement_timeout: None,
-            });
-        }
-        let (path, kind, pacing, timeout) = if tpcc.is_present() {
-            let kind = self.tpcc(tpcc, &default.tpcc);
-            let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
-            (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
-        } else if sysbench.is_present() {
-            let kind = self.sysbench(sysbench, &default.sysbench);
-            let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
-            (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
-        } else {
-            let kind = self.dvdstore(shop, &default.dvdstore);
-            let timeouts = (&shop.statement_timeout, &default.dvdstore.statement_timeout);
-            (dvdstore::PATH, kind, (&shop.pacing, &default.dvdstore.pacing), timeouts)
-        };
-        let timeout = [(Layer::File, timeout.0), (Layer::Default, timeout.1)];
-        let statement_timeout = self.pick(&format!("{path}.statement-timeout"), &timeout).found();
-        if let Some(timeout) = &statement_timeout {
-            self.check_time(timeout, &STATEMENT_TIMEOUT);
-        }
-        let pacing = match pacing.0.refused {
-            true => None,
-            false => self.pacing(path, pacing.0, pacing.1),
-        };
-        if let Some(pacing) = &pacing
-            && path == sysbench::PATH
-        {
-            self.refuse_think_times(pacing);
-        }
-        Some(WorkloadChoice {
+        return None;
+    };
+    if *refused {
+        return None;
+    }
+    let without_users = if section.batch.is_present() {
+        Some(job::batch(resolver, &section.batch, &default.batch))
+    } else if section.warehouse.is_present() {
+        Some(job::warehouse(resolver, &section.warehouse))
+    } else if section.block.is_present() {
+        Some(block::resolve(resolver, &section.block, &default.block))
+    } else if section.backup.is_present() {
+        Some(job::backup(resolver, &section.backup, &default.backup))
+    } else {
+        None
+    };
+    if let Some(kind) = without_users {
+        return Some(WorkloadChoice {
             kind: kind?,
-            pacing: pacing?,
-            statement_timeout: Some(statement_timeout?),
-        })
+            pacing: PacingChoice::Job,
+            statement_timeout: None,
+        });
     }
+    let (path, kind, pacing, timeout) = if tpcc.is_present() {
+        let kind = tpcc::resolve(resolver, tpcc, &default.tpcc);
+        let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
+        (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
+    } else if sysbench.is_present() {
+        let kind = sysbench::resolve(resolver, sysbench, &default.sysbench);
+        let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
+        (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
+    } else {
+        let kind = dvdstore::resolve(resolver, shop, &default.dvdstore);
+        let timeouts = (&shop.statement_timeout, &default.dvdstore.statement_timeout);
+        (dvdstore::PATH, kind, (&shop.pacing, &default.dvdstore.pacing), timeouts)
+    };
+    let timeout = [(Layer::File, timeout.0), (Layer::Default, timeout.1)];
+    let statement_timeout = resolver.pick(&format!("{path}.statement-timeout"), &timeout).found();
+    if let Some(timeout) = &statement_timeout {
+        procedure::check_time(resolver, timeout, &STATEMENT_TIMEOUT);
+    }
+    let pacing = match pacing.0.refused {
+        true => None,
+        false => pacing::resolve(resolver, path, pacing.0, pacing.1),
+    };
+    if let Some(pacing) = &pacing
+        && path == sysbench::PATH
+    {
+        sysbench::refuse_think_times(resolver, pacing);
+    }
+    Some(WorkloadChoice {
+        kind: kind?,
+        pacing: pacing?,
+        statement_timeout: Some(statement_timeout?),
+    })
+}
 
-    /// The workload at the size of the plan, with its provenance recorded.
-    pub(super) fn scale_workload(&mut self, full: &WorkloadChoice) -> WorkloadChoice {
-        let mut scaled = full.clone();
-        if self.scale != Scale::FULL {
-            match &mut scaled.kind {
-                KindChoice::Tpcc(tpcc) => tpcc.scale(self.scale),
-                KindChoice::Sysbench(sysbench) => sysbench.scale(self.scale),
-                KindChoice::Dvdstore(dvdstore) => dvdstore.scale(self.scale),
-                KindChoice::Batch(batch) => batch.scale(self.scale),
-                KindChoice::Warehouse(warehouse) => warehouse.scale(self.scale),
-                KindChoice::Block(block) => {
-                    self.volume_scale = block.scale(self.scale, self.equal_volumes());
-                }
-                KindChoice::Backup(backup) => backup.scale(self.scale),
+/// The workload at the size of the plan, with its provenance recorded.
+pub(super) fn scale(resolver: &mut Resolver<'_>, full: &WorkloadChoice) -> WorkloadChoice {
+    let mut scaled = full.clone();
+    if resolver.scale != Scale::FULL {
+        match &mut scaled.kind {
+            KindChoice::Tpcc(tpcc) => tpcc.scale(resolver.scale),
+            KindChoice::Sysbench(sysbench) => sysbench.scale(resolver.scale),
+            KindChoice::Dvdstore(dvdstore) => dvdstore.scale(resolver.scale),
+            KindChoice::Batch(batch) => batch.scale(resolver.scale),
+            KindChoice::Warehouse(warehouse) => warehouse.scale(resolver.scale),
+            KindChoice::Block(block) => {
+                resolver.volume_scale = block.scale(resolver.scale, block::equal_volumes(resolver));
             }
-            scaled.pacing.scale(self.scale.divisor);
+            KindChoice::Backup(backup) => backup.scale(resolver.scale),
         }
-        let mut rows = match &scaled.kind {
-            KindChoice::Tpcc(tpcc) => tpcc.settings(),
-            KindChoice::Sysbench(sysbench) => sysbench.settings(),
-            KindChoice::Dvdstore(dvdstore) => dvdstore.settings(),
-            KindChoice::Batch(batch) => batch.settings(),
-            KindChoice::Warehouse(warehouse) => warehouse.settings(),
-            KindChoice::Block(block) => block.settings(),
-            KindChoice::Backup(backup) => backup.settings(),
-        };
-        rows.extend(scaled.pacing.settings());
-        let timeout = scaled.statement_timeout.iter();
-        rows.extend(timeout.map(|timeout| timeout.setting(exact::time(timeout.value))));
-        self.provenance.extend(rows);
-        scaled
+        scaled.pacing.scale(resolver.scale.divisor);
     }
+    let mut rows = match &scaled.kind {
+        KindChoice::Tpcc(tpcc) => tpcc.settings(),
+        KindChoice::Sysbench(sysbench) => sysbench.settings(),
+        KindChoice::Dvdstore(dvdstore) => dvdstore.settings(),
+        KindChoice::Batch(batch) => batch.settings(),
+        KindChoice::Warehouse(warehouse) => warehouse.settings(),
+        KindChoice::Block(block) => block.settings(),
+        KindChoice::Backup(backup) => backup.settings(),
+    };
+    rows.extend(scaled.pacing.settings());
+    let timeout = scaled.statement_timeout.iter();
+    rows.extend(timeout.map(|timeout| timeout.setting(exact::time(timeout.value))));
+    resolver.provenance.extend(rows);
+    scaled
 }

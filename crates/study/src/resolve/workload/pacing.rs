@@ -2,8 +2,8 @@
 
 use crate::file::workload::Pacing as PacingSection;
 use crate::plan::{Arrivals, Pacing, Setting};
-use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
+use crate::resolve::resolver::Resolver;
 
 /// The decisions about the pacing.
 #[derive(Clone, Debug)]
@@ -54,50 +54,45 @@ impl PacingChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about `{path}.pacing`.
-    pub(super) fn pacing(
-        &mut self,
-        path: &str,
-        file: &PacingSection,
-        default: &PacingSection,
-    ) -> Option<PacingChoice> {
-        let at = |key: &str| format!("{path}.pacing.{key}");
-        if file.closed.refused || file.open.refused {
-            return None;
-        }
-        if let (Some(_), Some(open)) = (&file.closed.span, &file.open.span) {
-            self.report.at(
-                open,
-                "conflict",
-                format!("`{path}.pacing` names both `closed` and `open`"),
-                "users follow either the answers or a clock",
-                "keep one of them",
-            );
-            return None;
-        }
-        if !file.open.is_present() {
-            let key_think = [
-                (Layer::File, &file.closed.key_think),
-                (Layer::Default, &default.closed.key_think),
-            ];
-            let key_think = self.pick(&at("closed.key-think"), &key_think).found()?;
-            return Some(PacingChoice::Closed { key_think });
-        }
-        let rate = [(Layer::File, &file.open.rate_per_second)];
-        let rate = self.pick(&at("open.rate-per-second"), &rate);
-        if rate.is_absent() {
-            self.report.add(
-                file.open.span.clone(),
-                "missing-key",
-                "the open loop has no rate",
-                "`rate-per-second` is missing",
-                "add for example rate-per-second = 100.0",
-            );
-        }
-        let arrivals =
-            [(Layer::File, &file.open.arrivals), (Layer::Default, &default.open.arrivals)];
-        let arrivals = self.pick(&at("open.arrivals"), &arrivals).found();
-        Some(PacingChoice::Open { rate_per_second: rate.found()?, arrivals: arrivals? })
+/// Decides about `{path}.pacing`.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    path: &str,
+    file: &PacingSection,
+    default: &PacingSection,
+) -> Option<PacingChoice> {
+    let at = |key: &str| format!("{path}.pacing.{key}");
+    if file.closed.refused || file.open.refused {
+        return None;
     }
+    if let (Some(_), Some(open)) = (&file.closed.span, &file.open.span) {
+        resolver.report.at(
+            open,
+            "conflict",
+            format!("`{path}.pacing` names both `closed` and `open`"),
+            "users follow either the answers or a clock",
+            "keep one of them",
+        );
+        return None;
+    }
+    if !file.open.is_present() {
+        let key_think =
+            [(Layer::File, &file.closed.key_think), (Layer::Default, &default.closed.key_think)];
+        let key_think = resolver.pick(&at("closed.key-think"), &key_think).found()?;
+        return Some(PacingChoice::Closed { key_think });
+    }
+    let rate = [(Layer::File, &file.open.rate_per_second)];
+    let rate = resolver.pick(&at("open.rate-per-second"), &rate);
+    if rate.is_absent() {
+        resolver.report.add(
+            file.open.span.clone(),
+            "missing-key",
+            "the open loop has no rate",
+            "`rate-per-second` is missing",
+            "add for example rate-per-second = 100.0",
+        );
+    }
+    let arrivals = [(Layer::File, &file.open.arrivals), (Layer::Default, &default.open.arrivals)];
+    let arrivals = resolver.pick(&at("open.arrivals"), &arrivals).found();
+    Some(PacingChoice::Open { rate_per_second: rate.found()?, arrivals: arrivals? })
 }

@@ -6,8 +6,8 @@ use super::KindChoice;
 use super::pacing::PacingChoice;
 use crate::file::workload::Sysbench;
 use crate::plan::{Scale, Setting, SysbenchPlan};
-use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
+use crate::resolve::resolver::Resolver;
 use crate::scale;
 
 /// The decisions about sysbench.
@@ -54,52 +54,51 @@ impl SysbenchChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about `[workload.sysbench]` at full size.
-    pub(super) fn sysbench(&mut self, file: &Sysbench, default: &Sysbench) -> Option<KindChoice> {
-        let at = |key: &str| format!("{PATH}.{key}");
-        let script = [(Layer::File, &file.script), (Layer::Default, &default.script)];
-        let script = self.pick(&at("script"), &script).found();
-        let tables = [(Layer::File, &file.tables), (Layer::Default, &default.tables)];
-        let tables = self.pick(&at("tables"), &tables).found();
-        let table_size = self.pick(&at("table-size"), &[(Layer::File, &file.table_size)]);
-        if table_size.is_absent() {
-            self.report.add(
-                self.file.workload.sysbench.span.clone(),
-                "missing-key",
-                "`workload.sysbench` does not say how many rows a table has",
-                "`table-size` is missing",
-                "add for example table-size = 1000000, about 260 MB per table",
-            );
-        }
-        let distribution = [(Layer::File, &file.rand_type), (Layer::Default, &default.rand_type)];
-        let distribution = self.pick(&at("rand-type"), &distribution).found();
-        let range_size = [(Layer::File, &file.range_size), (Layer::Default, &default.range_size)];
-        let range_size = self.pick(&at("range-size"), &range_size).found();
-        Some(KindChoice::Sysbench(SysbenchChoice {
-            script: script?,
-            tables: tables?,
-            table_size: table_size.found()?,
-            distribution: distribution?,
-            range_size: range_size?,
-        }))
+/// Decides about `[workload.sysbench]` at full size.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    file: &Sysbench,
+    default: &Sysbench,
+) -> Option<KindChoice> {
+    let at = |key: &str| format!("{PATH}.{key}");
+    let script = [(Layer::File, &file.script), (Layer::Default, &default.script)];
+    let script = resolver.pick(&at("script"), &script).found();
+    let tables = [(Layer::File, &file.tables), (Layer::Default, &default.tables)];
+    let tables = resolver.pick(&at("tables"), &tables).found();
+    let table_size = resolver.pick(&at("table-size"), &[(Layer::File, &file.table_size)]);
+    if table_size.is_absent() {
+        resolver.report.add(
+            resolver.file.workload.sysbench.span.clone(),
+            "missing-key",
+            "`workload.sysbench` does not say how many rows a table has",
+            "`table-size` is missing",
+            "add for example table-size = 1000000, about 260 MB per table",
+        );
     }
+    let distribution = [(Layer::File, &file.rand_type), (Layer::Default, &default.rand_type)];
+    let distribution = resolver.pick(&at("rand-type"), &distribution).found();
+    let range_size = [(Layer::File, &file.range_size), (Layer::Default, &default.range_size)];
+    let range_size = resolver.pick(&at("range-size"), &range_size).found();
+    Some(KindChoice::Sysbench(SysbenchChoice {
+        script: script?,
+        tables: tables?,
+        table_size: table_size.found()?,
+        distribution: distribution?,
+        range_size: range_size?,
+    }))
+}
 
-    /// Sysbench's users do not think.
-    pub(super) fn refuse_think_times(&mut self, pacing: &PacingChoice) {
-        if let PacingChoice::Closed { key_think } = pacing
-            && key_think.value != 0.0
-        {
-            key_think.problem(
-                &mut self.report,
-                "conflict",
-                format!(
-                    "{} multiplies think times that sysbench does not have",
-                    key_think.called()
-                ),
-                "its users never wait",
-                "leave it out, or use pacing.open for a rate",
-            );
-        }
+/// Sysbench's users do not think.
+pub(super) fn refuse_think_times(resolver: &mut Resolver<'_>, pacing: &PacingChoice) {
+    if let PacingChoice::Closed { key_think } = pacing
+        && key_think.value != 0.0
+    {
+        key_think.problem(
+            &mut resolver.report,
+            "conflict",
+            format!("{} multiplies think times that sysbench does not have", key_think.called()),
+            "its users never wait",
+            "leave it out, or use pacing.open for a rate",
+        );
     }
 }

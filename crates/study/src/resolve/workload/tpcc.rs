@@ -4,8 +4,8 @@ use super::KindChoice;
 use crate::file::workload::Tpcc;
 use crate::finding::Severity;
 use crate::plan::{HomeWarehouse, Mode, Profile, Scale, Setting, TpccPlan};
-use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
+use crate::resolve::resolver::Resolver;
 use crate::scale;
 
 /// The decisions about TPC-C.
@@ -53,63 +53,65 @@ impl TpccChoice {
     }
 }
 
-impl Resolver<'_> {
-    /// Decides about `[workload.tpcc]` at full size.
-    pub(super) fn tpcc(&mut self, file: &Tpcc, default: &Tpcc) -> Option<KindChoice> {
-        let at = |key: &str| format!("{PATH}.{key}");
-        let warehouses = self.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
-        if warehouses.is_absent() {
-            self.report.add(
-                self.file.workload.tpcc.span.clone(),
-                "missing-key",
-                "`workload.tpcc` does not say how many warehouses",
-                "`warehouses` is missing",
-                "add for example warehouses = 8, about 105 MB each",
-            );
-        }
-        let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
-        let mode = self.pick(&at("mode"), &mode).found();
-        let profile = [(Layer::File, &file.profile), (Layer::Default, &default.profile)];
-        let profile = self.pick(&at("profile"), &profile).found();
-        if let (Some(profile), Some(mode)) = (&profile, &mode) {
-            self.judge_profile(profile, mode);
-        }
-        let home = [(Layer::File, &file.home_warehouse), (Layer::Default, &default.home_warehouse)];
-        let home_warehouse = self.pick(&at("home-warehouse"), &home).found();
-        let entropy = [(Layer::File, &file.entropy), (Layer::Default, &default.entropy)];
-        let entropy = self.pick(&at("entropy"), &entropy).found();
-        Some(KindChoice::Tpcc(TpccChoice {
-            warehouses: warehouses.found()?,
-            mode: mode?,
-            profile: profile?,
-            home_warehouse: home_warehouse?,
-            entropy: entropy?,
-        }))
-    }
-
-    /// What follows from a profile other than the specification.
-    fn judge_profile(&mut self, profile: &Chosen<Profile>, mode: &Chosen<Mode>) {
-        if profile.value == Profile::Specification {
-            return;
-        }
-        if mode.value == Mode::Statements {
-            profile.problem(
-                &mut self.report,
-                "conflict",
-                format!("{} needs procedures", profile.called()),
-                "the database draws the lines of an order itself".to_string(),
-                "write mode = \"procedures\", or leave `mode` out".to_string(),
-            );
-        }
-        let line = profile.line(self.text);
-        self.finding(
-            Severity::Warning,
-            "hammerdb-like",
-            "hammerdb-like: users follow HammerDB's declared deviations from TPC-C (customers and items drawn \
-             uniformly, a random warehouse per user, independent types, its think times, whole payments, order \
-             lines drawn by the database); the result is neither that of TPC-C nor of HammerDB",
-            "leave `profile` out for the rules of the specification",
-            line,
+/// Decides about `[workload.tpcc]` at full size.
+pub(super) fn resolve(
+    resolver: &mut Resolver<'_>,
+    file: &Tpcc,
+    default: &Tpcc,
+) -> Option<KindChoice> {
+    let at = |key: &str| format!("{PATH}.{key}");
+    let warehouses = resolver.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
+    if warehouses.is_absent() {
+        resolver.report.add(
+            resolver.file.workload.tpcc.span.clone(),
+            "missing-key",
+            "`workload.tpcc` does not say how many warehouses",
+            "`warehouses` is missing",
+            "add for example warehouses = 8, about 105 MB each",
         );
     }
+    let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
+    let mode = resolver.pick(&at("mode"), &mode).found();
+    let profile = [(Layer::File, &file.profile), (Layer::Default, &default.profile)];
+    let profile = resolver.pick(&at("profile"), &profile).found();
+    if let (Some(profile), Some(mode)) = (&profile, &mode) {
+        judge_profile(resolver, profile, mode);
+    }
+    let home = [(Layer::File, &file.home_warehouse), (Layer::Default, &default.home_warehouse)];
+    let home_warehouse = resolver.pick(&at("home-warehouse"), &home).found();
+    let entropy = [(Layer::File, &file.entropy), (Layer::Default, &default.entropy)];
+    let entropy = resolver.pick(&at("entropy"), &entropy).found();
+    Some(KindChoice::Tpcc(TpccChoice {
+        warehouses: warehouses.found()?,
+        mode: mode?,
+        profile: profile?,
+        home_warehouse: home_warehouse?,
+        entropy: entropy?,
+    }))
+}
+
+/// What follows from a profile other than the specification.
+fn judge_profile(resolver: &mut Resolver<'_>, profile: &Chosen<Profile>, mode: &Chosen<Mode>) {
+    if profile.value == Profile::Specification {
+        return;
+    }
+    if mode.value == Mode::Statements {
+        profile.problem(
+            &mut resolver.report,
+            "conflict",
+            format!("{} needs procedures", profile.called()),
+            "the database draws the lines of an order itself".to_string(),
+            "write mode = \"procedures\", or leave `mode` out".to_string(),
+        );
+    }
+    let line = profile.line(resolver.text);
+    resolver.finding(
+        Severity::Warning,
+        "hammerdb-like",
+        "hammerdb-like: users follow HammerDB's declared deviations from TPC-C (customers and items drawn \
+         uniformly, a random warehouse per user, independent types, its think times, whole payments, order \
+         lines drawn by the database); the result is neither that of TPC-C nor of HammerDB",
+        "leave `profile` out for the rules of the specification",
+        line,
+    );
 }
