@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Workload;
 use super::ladder::Rung;
+use super::workload::Workload;
 
 /// One of the databases of a study that has several.
 #[derive(Clone, Debug, PartialEq, Serialize)]

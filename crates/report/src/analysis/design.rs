@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::EvidenceKind;
+use super::evidence_kind::EvidenceKind;
 
 /// One of the designs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -21,20 +21,23 @@ mod curve;
 mod database;
 mod design;
 mod estimate;
+mod evidence_kind;
 mod finding;
 mod ladder;
 mod method;
 mod operation;
 mod rate_search;
 mod run;
+mod study;
 mod timeline;
 #[cfg(test)]
 mod typescript_tests;
 mod validity;
 mod verdict;
 mod window;
+mod workload;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 pub use axis::{Axis, AxisPoint};
@@ -46,6 +49,7 @@ pub use curve::{CurvePoint, CurveReading, RateCurve};
 pub use database::Database;
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
+pub use evidence_kind::EvidenceKind;
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
 pub use ladder::{
     BusyPart, Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, WorkingSet,
@@ -54,10 +58,12 @@ pub use method::{Direction, Method, Metric};
 pub use operation::Operation;
 pub use rate_search::{RateSearch, RateStep};
 pub use run::{Check, Emulation, Event, Phase, Run, Source, Stage, StageKind};
+pub use study::Study;
 pub use timeline::{TimelineLine, TimelineSeries, Timelines};
 pub use validity::{Ceiling, ClassExcess, HostFactors, RungValidity, Validity};
 pub use verdict::{Answer, Aspect, Confidence, Ratio, Verdict};
 pub use window::{Steady, SteadyState, Window};
+pub use workload::Workload;
 
 /// Version of the JSON form: raised when a field changes its meaning or disappears.
 pub const ANALYSIS_FORMAT: u32 = 2;
@@ -132,85 +138,4 @@ pub struct Analysis {
     pub software: Value,
     /// Definitions, the disclaimer and the deviations from the standard.
     pub method: Method,
-}
-
-/// What was executed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Study {
-    /// Key of the study.
-    pub name: String,
-    /// Title for readers.
-    pub title: String,
-    /// The question it asks.
-    pub question: String,
-    /// Of a study that repeats a publication: what differs from it.
-    pub deviations: Vec<String>,
-    /// Similarity scale, such as `1/16`; `1/1` is the full size.
-    pub scale: String,
-    /// The weakest kind of evidence among the designs.
-    pub evidence: EvidenceKind,
-    /// Root seed, decimal (64 bits, therefore text).
-    pub seed: String,
-    /// Identity of the workload.
-    pub identity: String,
-    /// Begin, nanoseconds since the Unix epoch (a JSON reader may round it to microseconds).
-    pub started_wall_ns: u64,
-    /// End; `null` while it is being executed or after its writer was killed.
-    pub finished_wall_ns: Option<u64>,
-    /// `running`, `finished`, `failed` or `cancelled`.
-    pub status: String,
-    /// Processes that wrote the record: more than 1 when the execution was resumed.
-    pub sessions: u32,
-    /// How many times longer it took than its design time, in which all times are; 1 = real time.
-    pub time_dilation: u32,
-}
-
-/// The workload, and what its headline counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Workload {
-    /// The word of the file format: `tpcc`.
-    pub name: String,
-    /// What the headline counts, in the plural: `new orders`.
-    pub counted: String,
-    /// The headline's unit as it is printed: `NOPM`.
-    pub unit: String,
-    /// The types that the headline counts.
-    pub types: Vec<String>,
-    /// The headline in words: `new orders per minute`.
-    pub rate: String,
-    /// Its unit in charts: `1/min` or `1/s`.
-    pub rate_unit: String,
-    /// The notice that every page with a result must show.
-    pub notice: String,
-    /// Whether it has a begin and an end: then it has sessions, and no users.
-    pub is_job: bool,
-}
-
-/// The kind of evidence a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Evidence"))]
-#[serde(rename_all = "kebab-case")]
-pub enum EvidenceKind {
-    /// A real database on a real datastore.
-    Measured,
-    /// A real database on modelled devices.
-    Emulated,
-    /// Virtual time.
-    Simulated,
-    /// Of a whole record whose designs are of different kinds; each design says its own.
-    Mixed,
-}
-
-impl EvidenceKind {
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            EvidenceKind::Measured => "measured",
-            EvidenceKind::Emulated => "emulated",
-            EvidenceKind::Simulated => "simulated",
-            EvidenceKind::Mixed => "mixed",
-        }
-    }
 }
