@@ -3,7 +3,9 @@
 use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope};
 use crate::wording::{count, factor, factor_interval, percent};
 
-use super::{Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin};
+use super::experiment::{
+    Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin,
+};
 
 /// Up to this far from 1 a ratio is no difference.
 const NO_DIFFERENCE: f64 = 1.05;

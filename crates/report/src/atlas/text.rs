@@ -3,7 +3,8 @@
 use crate::text_table::{Align, TextColumn, render, wrap};
 use crate::wording::{factor, factor_interval, percent};
 
-use super::{Atlas, AtlasExperiment, AtlasRatio};
+use super::collection::Atlas;
+use super::experiment::{AtlasExperiment, AtlasRatio};
 
 /// The atlas as text of at most `width` columns where that is possible.
 pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
