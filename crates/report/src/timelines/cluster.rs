@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use underlay_record::StoredHistogram;
 use underlay_record::conventions::{histogram_scope, source};
 
-use super::{Drawing, Label, histogram_rows};
+use super::drawing::{Drawing, Label, histogram_rows};
 use crate::observed::{ObservedRun, Series, middle};
 
 /// The queues in front of the devices, and what they are called.

@@ -4,7 +4,7 @@ use underlay_core::Histogram;
 use underlay_record::StoredHistogram;
 
 use crate::analysis::{TimelineLine, TimelineSeries};
-use crate::observed::{ObservedRun, Series};
+use crate::observed::{ObservedRun, Series, middle};
 
 /// Buckets per line at most, ...
 const MOST_BUCKETS: usize = 1800;
@@ -140,6 +140,18 @@ impl Drawing {
             self.line(*label, mean, || (extreme(f64::min), extreme(f64::max)));
         }
     }
+}
+
+/// The histograms of a run with this name, each with the middle of its interval.
+pub(super) fn histogram_rows<'a>(
+    run: &'a ObservedRun,
+    scope: &'a str,
+    name: &'a str,
+) -> impl Iterator<Item = (f64, &'a StoredHistogram)> {
+    run.histograms
+        .iter()
+        .filter(move |row| row.scope == scope && row.name == name)
+        .map(|row| (middle(row.interval), &row.histogram))
 }
 
 /// Enough for a chart, and half the size of the text of a full number.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use underlay_record::conventions::{histogram_scope, source};
 
-use super::{Drawing, histogram_rows};
+use super::drawing::{Drawing, histogram_rows};
 use crate::observed::{CountedDevice, ObservedRun, counted_devices};
 
 const OPERATIONS: [&str; 2] = ["read", "write"];

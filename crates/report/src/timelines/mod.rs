@@ -11,7 +11,6 @@ mod storage;
 use std::collections::BTreeMap;
 
 use underlay_core::series::Layer;
-use underlay_record::StoredHistogram;
 use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
 
 use crate::analysis::{TimeClass, TimelineLine, TimelineSeries, Timelines};
@@ -20,7 +19,7 @@ use crate::observed::{ObservedRun, class_of, middle};
 use crate::wording::sentence_case;
 use crate::workload_view::WorkloadView;
 
-use drawing::{Drawing, Label};
+use drawing::{Drawing, Label, histogram_rows};
 use storage::{draw_datastore, draw_volumes};
 
 /// The series that occur in any run, each with its position.
@@ -180,17 +179,6 @@ fn draw_latencies(run: &ObservedRun, drawing: &mut Drawing) {
     let label = ("dispatch_lag.p99", "Dispatch lag p99", "driver", "ns", "dispatch lag");
     let lag = histogram_rows(run, histogram_scope::DRIVER, DISPATCH_LAG);
     drawing.quantiles(&[(label, 0.99)], lag);
-}
-
-fn histogram_rows<'a>(
-    run: &'a ObservedRun,
-    scope: &'a str,
-    name: &'a str,
-) -> impl Iterator<Item = (f64, &'a StoredHistogram)> {
-    run.histograms
-        .iter()
-        .filter(move |row| row.scope == scope && row.name == name)
-        .map(|row| (middle(row.interval), &row.histogram))
 }
 
 fn draw_waits(run: &ObservedRun, drawing: &mut Drawing) {
