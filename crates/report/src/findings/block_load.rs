@@ -7,7 +7,7 @@ use crate::block_loads;
 use crate::digest::Digest;
 use crate::wording::{count, percent};
 
-use super::{finding, of, warning};
+use super::finding::{finding, of, warning};
 
 /// Share of the requests that fell due and were never started from which on a load is not what was asked for: that at which
 /// the command ends with an exit code of its own.

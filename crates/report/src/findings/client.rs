@@ -9,7 +9,9 @@ use crate::statistics::mean;
 use crate::verdict::time_budget::DRIVER;
 use crate::wording::{amount, percent, time_ns};
 
-use super::{Evidence, above, finding, grouped};
+use super::evidence::Evidence;
+use super::finding::finding;
+use super::grouped::{above, grouped};
 
 /// Waits for a connection that are a smaller share of the response time than this are not mentioned.
 const WAIT_SHARE: f64 = 0.01;

@@ -11,7 +11,8 @@ use crate::flatten::plain;
 use crate::plan_view::PlanView;
 use crate::wording::{list, percent};
 
-use super::{Evidence, warning};
+use super::evidence::Evidence;
+use super::finding::warning;
 
 pub(super) fn settings(digest: &Digest) -> Vec<Finding> {
     let mut findings = Vec::new();

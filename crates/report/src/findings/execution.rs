@@ -8,7 +8,11 @@ use crate::digest::Digest;
 use crate::ladder::Group;
 use crate::wording::list;
 
-use super::{ENOUGH_RUNS, Evidence, finding, of, warning};
+use super::evidence::Evidence;
+use super::finding::{finding, of, warning};
+
+/// Pairs of runs from which on a test has enough of them.
+const ENOUGH_RUNS: usize = 5;
 
 pub(super) fn recorded(digest: &Digest) -> Vec<Finding> {
     let position =

@@ -1,12 +1,21 @@
 //! What the load generator did to the evidence.
 
+use underlay_core::Nanos;
 use underlay_record::conventions::document;
 
 use crate::analysis::{Finding, FindingSeverity};
 use crate::ladder::Group;
 use crate::wording::{count, percent, time_ns};
 
-use super::{DRIVER_SHARE, Evidence, LATE_DISPATCH, above, finding, grouped, of, places, warning};
+use super::evidence::Evidence;
+use super::finding::{finding, of, warning};
+use super::grouped::{above, grouped, places};
+
+/// Dispatch later than this at the 99th percentile is not on time.
+const LATE_DISPATCH: Nanos = Nanos::from_millis(20);
+
+/// Load generators that take more of the host than this are mentioned.
+const DRIVER_SHARE: f64 = 0.25;
 
 pub(super) fn load_generator(evidence: &Evidence<'_>) -> Vec<Finding> {
     let load_of = |group: &Group<'_>| {

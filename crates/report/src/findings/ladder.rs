@@ -1,6 +1,7 @@
 //! What the shape of a ladder means, and what it does not mean.
 
-use super::{Evidence, finding, warning};
+use super::evidence::Evidence;
+use super::finding::{finding, warning};
 use crate::analysis::{Finding, FindingSeverity, Rung};
 use crate::wording::count;
 use crate::working_set::growth;

@@ -3,23 +3,20 @@
 mod block_load;
 mod client;
 mod comparability;
+mod evidence;
 mod execution;
+mod finding;
 mod generator;
+mod grouped;
 mod ladder;
 mod platform;
 mod windows;
 
-use std::collections::BTreeMap;
-
-use underlay_core::Nanos;
 use underlay_record::conventions::finding as code;
 
-use crate::analysis::{
-    Bottleneck, Confound, DriverLoad, Finding, FindingSeverity, Peak, Rung, RungValidity, Window,
-};
-use crate::digest::Digest;
-use crate::ladder::Group;
-use crate::wording::list;
+use crate::analysis::Finding;
+
+pub(crate) use evidence::Evidence;
 
 use block_load::block_loads;
 use client::clients;
@@ -29,28 +26,6 @@ use generator::{load, load_generator};
 use ladder::{early_peaks, working_set};
 use platform::{host, shared, sources, validity};
 use windows::steadiness;
-
-/// Dispatch later than this at the 99th percentile is not on time.
-const LATE_DISPATCH: Nanos = Nanos::from_millis(20);
-
-/// Load generators that take more of the host than this are mentioned.
-const DRIVER_SHARE: f64 = 0.25;
-
-/// Pairs of runs from which on a test has enough of them.
-const ENOUGH_RUNS: usize = 5;
-
-/// What the findings are derived from.
-pub(crate) struct Evidence<'a> {
-    pub(crate) digest: &'a Digest,
-    pub(crate) groups: &'a [Group<'a>],
-    pub(crate) windows: &'a [Window],
-    pub(crate) rungs: &'a [Rung],
-    pub(crate) peaks: &'a [Peak],
-    pub(crate) bottlenecks: &'a [Bottleneck],
-    pub(crate) validity: &'a [RungValidity],
-    pub(crate) driver: &'a [DriverLoad],
-    pub(crate) confounds: &'a [Confound],
-}
 
 /// All findings, gravest first.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -96,80 +71,4 @@ fn says_the_same(recorded: &str, derived: &str) -> bool {
         _ => &[],
     };
     recorded == derived || others.contains(&recorded)
-}
-
-fn finding(severity: FindingSeverity, code: &str, text: String) -> Finding {
-    Finding { severity, code: code.to_string(), text, design: None, run: None, users: None }
-}
-
-fn warning(code: &str, text: String) -> Finding {
-    finding(FindingSeverity::Warning, code, text)
-}
-
-/// A finding about one run.
-fn of(finding: Finding, run: usize, digest: &Digest) -> Finding {
-    let design = digest.runs.get(run).map(|run| run.design as usize);
-    Finding { run: Some(run), design, ..finding }
-}
-
-/// `NVMe at 4 and 8 users, SATA at 8 users`; of a job `NVMe, SATA`.
-fn places(digest: &Digest, rungs: &[(usize, u32)]) -> String {
-    let titles = digest.titles();
-    let mut by_design: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    for (design, users) in rungs {
-        by_design.entry(*design).or_default().push(*users);
-    }
-    let parts: Vec<String> = by_design
-        .into_iter()
-        .map(|(design, mut users)| {
-            users.sort_unstable();
-            users.dedup();
-            let title = titles.get(design).map_or("?", String::as_str);
-            // A job has one number of sessions, which says nothing.
-            if digest.workload.is_job() {
-                return title.to_string();
-            }
-            let one = users == [1];
-            let users: Vec<String> = users.iter().map(u32::to_string).collect();
-            let users = list(&users);
-            let on = digest.workload.in_flight_where();
-            match (digest.workload.is_block_load(), one) {
-                (true, true) => format!("{title} with 1 request in flight{on}"),
-                (true, false) => format!("{title} with {users} requests in flight{on}"),
-                (false, true) => format!("{title} at {users} user"),
-                (false, false) => format!("{title} at {users} users"),
-            }
-        })
-        .collect();
-    parts.join(", ")
-}
-
-/// One finding for all rungs where `of` gives a number, with the largest.
-fn grouped(
-    evidence: &Evidence<'_>,
-    of: impl Fn(&Group<'_>) -> Option<f64>,
-    make: impl FnOnce(&str, f64) -> Finding,
-) -> Option<Finding> {
-    let found: Vec<((usize, u32), f64)> = evidence
-        .groups
-        .iter()
-        .filter_map(|group| Some(((group.design, group.users), of(group)?)))
-        .collect();
-    let largest = found.iter().map(|(_, value)| *value).max_by(f64::total_cmp)?;
-    let rungs: Vec<(usize, u32)> = found.iter().map(|(rung, _)| *rung).collect();
-    let mut finding = make(&places(evidence.digest, &rungs), largest);
-    if let [(design, users)] = rungs[..] {
-        (finding.design, finding.users) = (Some(design), Some(users));
-    }
-    Some(finding)
-}
-
-/// The largest value over a group's windows, if it exceeds the limit.
-fn above(
-    group: &Group<'_>,
-    limit: f64,
-    of: impl Fn(&crate::observed::WindowFacts) -> Option<f64>,
-) -> Option<f64> {
-    let values = group.windows.iter().filter_map(|window| of(window));
-    values.max_by(f64::total_cmp).filter(|value| *value > limit)
 }

@@ -10,7 +10,9 @@ use crate::observed::{SharedDevice, shared_devices};
 use crate::validity::CEILING_REACHED;
 use crate::wording::{amount, list, percent};
 
-use super::{Evidence, above, finding, grouped, places, warning};
+use super::evidence::Evidence;
+use super::finding::{finding, warning};
+use super::grouped::{above, grouped, places};
 
 /// Whether designs or this host were measured: one finding each over all rungs concerned.
 pub(super) fn validity(evidence: &Evidence<'_>) -> Vec<Finding> {

@@ -10,7 +10,10 @@ use crate::verdict::gates;
 use crate::verdict::steady::SHORTEST_S;
 use crate::wording::{count, percent};
 
-use super::{Evidence, above, block_load, finding, grouped, places, warning};
+use super::block_load;
+use super::evidence::Evidence;
+use super::finding::{finding, warning};
+use super::grouped::{above, grouped, places};
 
 /// Autovacuum workers, on average over a window, that are mentioned.
 const AUTOVACUUM_WORKERS: f64 = 0.05;
