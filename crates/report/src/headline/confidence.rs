@@ -2,10 +2,13 @@
 
 use underlay_record::conventions::finding as code;
 
-use super::{Contest, ENOUGH_PAIRS, Results};
+use super::results::{Contest, Results};
 use crate::analysis::{Answer, Comparison, Confidence, Finding, FindingSeverity, Validity};
 use crate::comparisons::more_repeats;
 use crate::wording::count;
+
+/// Pairs from which on the answer may be called certain.
+const ENOUGH_PAIRS: usize = 5;
 
 /// How sure the answer is, and why.
 pub(super) fn confidence(

@@ -1,59 +1,25 @@
 //! The answer to the study's question, in one sentence, with how much, how sure and why.
 
 mod confidence;
+mod results;
 mod savings;
 mod support;
 
-use crate::analysis::{
-    Answer, Aspect, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, Outcome,
-    Peak, RateSearch, Ratio, Rung, RungValidity, Scope, Validity, Verdict,
-};
 use underlay_record::conventions::finding as code;
 
-use crate::axes::{Apart, Axes};
+use crate::analysis::{
+    Answer, Aspect, Confidence, Finding, FindingSeverity, Outcome, Ratio, Scope, Validity, Verdict,
+};
+use crate::axes::Apart;
 use crate::comparisons::EQUIVALENCE_MARGIN;
-use crate::plan_view::PlanView;
-use crate::validity::beside_ceiling;
 use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
-use crate::workload_view::WorkloadView;
+
+pub(crate) use results::Results;
 
 use confidence::confidence;
+use results::{Contest, find, oriented};
 use savings::savings;
 use support::{bottleneck_sentence, busy_parts_sentence, support, validity_sentence};
-
-/// Pairs from which on the answer may be called certain.
-const ENOUGH_PAIRS: usize = 5;
-/// What a search found whose load generator was saturated first.
-const AT_LEAST: &str = "at-least";
-/// Difference of a class's share between designs that explains anything.
-const TELLING: f64 = 0.05;
-
-/// What the headline is made from.
-pub(crate) struct Results<'a> {
-    pub(crate) designs: &'a [Design],
-    pub(crate) rungs: &'a [Rung],
-    pub(crate) peaks: &'a [Peak],
-    pub(crate) comparisons: &'a [Comparison],
-    pub(crate) bottlenecks: &'a [Bottleneck],
-    pub(crate) validity: &'a [RungValidity],
-    pub(crate) findings: &'a [Finding],
-    pub(crate) searches: &'a [RateSearch],
-    pub(crate) workload: &'a WorkloadView,
-    pub(crate) axes: &'a Axes,
-    pub(crate) plan: PlanView<'a>,
-    /// 1 = real time.
-    pub(crate) time_dilation: u32,
-}
-
-/// Two designs at the rung of the headline; `best` has the higher mean.
-#[derive(Clone, Copy)]
-struct Contest {
-    best: usize,
-    next: usize,
-    users: u32,
-    /// The axis along which they are compared; `None` between designs.
-    axis: Option<usize>,
-}
 
 /// The answer.
 pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
@@ -260,49 +226,6 @@ fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
         })
 }
 
-impl Results<'_> {
-    /// What a design is called in sentences about a contest. Along an axis its points are the subject, and the rest is where
-    /// they are compared.
-    fn title_in(&self, contest: Contest, design: usize) -> &str {
-        match contest.axis {
-            Some(axis) => self.axes.phrase(design, axis),
-            None => &self.designs[design].title,
-        }
-    }
-
-    /// What may be read from a rung; `None` of what is not emulated.
-    fn validity_of(&self, design: usize, users: u32) -> Option<&RungValidity> {
-        self.validity.iter().find(|row| (row.design, row.users) == (design, users))
-    }
-
-    /// What may be read from the rungs of a contest: the graver of the two. Along an axis the better point may reach the host's
-    /// ceiling, unless the other one does, too.
-    fn outcome_of(&self, contest: Contest) -> Option<Validity> {
-        let Contest { best, next, users, axis } = contest;
-        let may_reach_ceiling = axis.is_some() && !self.is_host_limited(next, users);
-        let best = self.validity_of(best, users).map(|row| match may_reach_ceiling {
-            true => beside_ceiling(row),
-            false => row.outcome,
-        });
-        let next = self.validity_of(next, users).map(|row| row.outcome);
-        best.into_iter().chain(next).max()
-    }
-
-    fn is_host_limited(&self, design: usize, users: u32) -> bool {
-        self.validity_of(design, users).is_some_and(|row| row.outcome == Validity::HostLimited)
-    }
-
-    /// Whether a design has no device.
-    fn has_no_device(&self, design: usize) -> bool {
-        self.validity.iter().any(|row| row.design == design && row.no_device)
-    }
-
-    /// Whether a search ended before this design's highest rate was found, so that its headline says at least how much.
-    fn is_lower_bound(&self, design: usize) -> bool {
-        self.searches.iter().any(|search| search.design == design && search.found == AT_LEAST)
-    }
-}
-
 fn headline(
     results: &Results<'_>,
     contest: Contest,
@@ -456,36 +379,4 @@ fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
         });
     }
     words
-}
-
-fn find<'a>(
-    results: &Results<'a>,
-    x: usize,
-    y: usize,
-    metric: &str,
-    users: Option<u32>,
-) -> Option<&'a Comparison> {
-    results.comparisons.iter().find(|comparison| {
-        (comparison.a, comparison.b) == (x.min(y), x.max(y))
-            && comparison.metric == metric
-            && comparison.users == users
-            && (comparison.scope == Scope::Peak) == users.is_none()
-    })
-}
-
-/// The ratio of a comparison, with `over` as the numerator.
-fn oriented(comparison: &Comparison, over: usize) -> Option<Ratio> {
-    let value = comparison.ratio?;
-    let Comparison { low, high, host_low, host_high, .. } = *comparison;
-    if comparison.b == over {
-        return Some(Ratio { value, low, high, host_low, host_high });
-    }
-    let inverse = |end: Option<f64>| end.map(f64::recip);
-    Some(Ratio {
-        value: 1.0 / value,
-        low: inverse(high),
-        high: inverse(low),
-        host_low: inverse(host_high),
-        host_high: inverse(host_low),
-    })
 }

@@ -3,7 +3,7 @@
 //!
 //! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
 
-use super::{Contest, Results};
+use super::results::{Contest, Results};
 use crate::analysis::{Bottleneck, LimitMode, Ratio, Rung};
 use crate::wording::{amount, count};
 

@@ -1,6 +1,6 @@
 //! The sentences below the headline: how much, how late, why, how sure, and the other designs.
 
-use super::{Contest, Results, TELLING, find, oriented};
+use super::results::{Contest, Results, find, oriented};
 use crate::analysis::{
     Answer, Aspect, BudgetPart, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Ratio,
     Rung, TimeClass, Validity, Verdict,
@@ -13,6 +13,9 @@ use crate::verdict::bottleneck::class_title;
 use crate::wording::{
     amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
 };
+
+/// Difference of a class's share between designs that explains anything.
+const TELLING: f64 = 0.05;
 
 /// Says the sentences below the headline.
 pub(super) fn support(
