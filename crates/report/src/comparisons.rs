@@ -1,10 +1,9 @@
 //! Comparisons of designs: per rung and at their peaks, paired by repeat.
 
 use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
-use crate::curves::RATE_AT_LIMIT;
 use crate::estimates::by_run;
 use crate::ladder::Group;
-use crate::method::metric_named;
+use crate::metrics::{HEADLINE, LATENCY, RATE_AT_LIMIT, RESTORED, metric_named};
 use crate::observed::WindowFacts;
 use crate::plan_view::PlanView;
 use crate::statistics::{
@@ -28,14 +27,6 @@ const SEQUENTIAL_P: f64 = 0.04;
 pub(crate) fn interval_alpha(plan: &PlanView<'_>) -> f64 {
     if plan.repeats_until().is_some() { SEQUENTIAL_P } else { SIGNIFICANT_P }
 }
-
-/// The metric of the main comparisons.
-const HEADLINE: &str = "headline";
-/// The metric of latency comparisons.
-pub(crate) const LATENCY: &str = "headline_p95_ns";
-
-/// The metric of restores, of a job that takes backups.
-pub(crate) const RESTORED: &str = "restore_bytes_per_second";
 
 /// What designs are compared by, whatever the workload.
 const COMPARED: [&str; 2] = [HEADLINE, LATENCY];

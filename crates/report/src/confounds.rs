@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use underlay_record::conventions::document;
 
 use crate::analysis::Confound;
 use crate::axes::{Apart, Axes};
 use crate::digest::Digest;
+use crate::engine_settings::engine_settings;
 use crate::flatten::{leaves, plain};
 use crate::plan_view::PlanView;
 
@@ -225,16 +225,6 @@ fn common_facts(digest: &Digest) -> BTreeMap<String, String> {
     }
     facts.insert("workload.identity".to_string(), digest.manifest.identity.clone());
     facts
-}
-
-/// Engine settings in force: name and value.
-pub(crate) fn engine_settings(content: &Value) -> Vec<(String, String)> {
-    let Some(members) = content.as_object() else { return Vec::new() };
-    let value = |setting: &Value| match setting {
-        Value::Object(fields) => fields.get("value").map(plain).unwrap_or_default(),
-        other => plain(other),
-    };
-    members.iter().map(|(name, setting)| (name.clone(), value(setting))).collect()
 }
 
 #[cfg(test)]

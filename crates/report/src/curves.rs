@@ -1,54 +1,13 @@
-//! Rate curves: how the mean response time rises with the rate that is delivered, and the rate at which it reaches 1 ms.
+//! Rate curves of designs, over their runs: how the mean response time rises with the rate that is delivered, and the rate at
+//! which it reaches 1 ms.
 //!
-//! The limit is that of the published curves. A rate is read between the two points around the limit, on a logarithmic scale of
-//! time, because response times of an overloaded open loop grow by orders of magnitude from one point to the next.
+//! What it deliberately does not do: read a single run's curve (`observed::rate_curve`).
 
 use std::collections::BTreeMap;
 
 use crate::analysis::{BlockLoad, BlockLoads, CurvePoint, CurveReading, RateCurve};
 use crate::estimates::over_runs;
-
-/// The metric of comparisons: the rate at which the limit is reached.
-pub(crate) const RATE_AT_LIMIT: &str = "rate_at_1ms";
-/// The limit of the mean response time.
-pub(crate) const LIMIT_NS: u64 = 1_000_000;
-
-/// What a curve says of its limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Crossing {
-    /// It is reached at this rate.
-    At(f64),
-    /// It is not reached up to this rate.
-    Beyond(f64),
-    /// The lowest rate is above it.
-    Never,
-}
-
-/// The points of a curve among the loads of a run: offered by a clock, measured to their end, in their order.
-fn points(loads: &[BlockLoad]) -> impl Iterator<Item = &BlockLoad> {
-    let is_point =
-        |load: &&BlockLoad| load.offered_per_second.is_some() && !load.counts && !load.ended_early;
-    loads.iter().filter(is_point)
-}
-
-/// Where the points of a run cross the limit; `None` of what is no curve.
-pub(crate) fn crossing(loads: &[BlockLoad]) -> Option<Crossing> {
-    let limit = LIMIT_NS as f64;
-    let mut before: Option<(f64, f64)> = None;
-    for load in points(loads) {
-        let (rate, mean) = (load.done_per_second, load.mean_ns?);
-        if mean > limit {
-            let Some((low_rate, low_mean)) = before else { return Some(Crossing::Never) };
-            let way = (limit / low_mean).ln() / (mean / low_mean).ln();
-            // Beyond saturation less may be done than before: what was kept is not unlearned.
-            return Some(Crossing::At(low_rate + way * (rate - low_rate).max(0.0)));
-        }
-        // Of points with the same rate the last one counts.
-        let highest = before.map_or(rate, |(highest, _)| rate.max(highest));
-        before = Some((highest, mean));
-    }
-    before.map(|(rate, _)| Crossing::Beyond(rate))
-}
+use crate::observed::{Crossing, LIMIT_NS, crossing, curve_points};
 
 /// One curve per design, over its runs.
 pub(crate) fn all(loads: &[BlockLoads]) -> Vec<RateCurve> {
@@ -79,10 +38,12 @@ fn curve(design: usize, runs: &[&BlockLoads]) -> Option<RateCurve> {
         // A bound from below has no interval.
         (rate_at_limit.low, rate_at_limit.high) = (None, None);
     }
-    let first = runs.iter().max_by_key(|run| points(&run.loads).count())?;
+    let first = runs.iter().max_by_key(|run| curve_points(&run.loads).count())?;
     let point = |label: &str| {
-        let same =
-            || runs.iter().filter_map(|run| points(&run.loads).find(|point| point.label == label));
+        let same = || {
+            runs.iter()
+                .filter_map(|run| curve_points(&run.loads).find(|point| point.label == label))
+        };
         let of =
             |number: fn(&BlockLoad) -> Option<f64>| over_runs(same().map(number).collect(), None);
         CurvePoint {
@@ -100,7 +61,7 @@ fn curve(design: usize, runs: &[&BlockLoads]) -> Option<RateCurve> {
         limit_ns: LIMIT_NS,
         rate_at_limit,
         found,
-        points: points(&first.loads).map(|load| point(&load.label)).collect(),
+        points: curve_points(&first.loads).map(|load| point(&load.label)).collect(),
     })
 }
 

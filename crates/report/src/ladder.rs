@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
 use crate::busy_parts;
-use crate::comparisons::RESTORED;
-use crate::curves::RATE_AT_LIMIT;
 use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
 use crate::latencies;
-use crate::observed::WindowFacts;
+use crate::metrics::{RATE_AT_LIMIT, RESTORED};
+use crate::observed::{WindowFacts, of_server};
 use crate::verdict::steady;
-use crate::verdict::time_budget::of_server;
 use crate::working_set;
 use crate::workload_view::WorkloadView;
 

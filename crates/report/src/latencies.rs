@@ -4,9 +4,9 @@ use underlay_core::{Histogram, RootSeed};
 use underlay_record::StoredHistogram;
 
 use crate::analysis::{Basis, Distribution, Estimate, LatencyRow};
-use crate::method::type_order;
 use crate::observed::WindowFacts;
 use crate::statistics::{QuantileEstimate, quantile_intervals};
+use crate::transaction_types::{response_limit_ns, type_order};
 use crate::workload_view::{ALL_REQUESTS, WorkloadView};
 
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
@@ -163,7 +163,7 @@ pub(crate) fn exceeds_limit(windows: &[&WindowFacts]) -> Option<String> {
         .into_iter()
         .find(|name| {
             let p90 = merged(windows.iter().flat_map(|window| blocks(window, name))).quantile(0.9);
-            let limit = crate::method::response_limit_ns(name);
+            let limit = response_limit_ns(name);
             p90.zip(limit).is_some_and(|(p90, limit)| p90 > limit)
         })
         .map(str::to_string)

@@ -12,9 +12,13 @@ pub mod analysis;
 pub mod statistics;
 
 mod axes;
+mod engine_settings;
 mod flatten;
 mod method;
+mod metrics;
 mod plan_view;
+mod transaction_types;
+mod volume_names;
 mod wording;
 mod working_set;
 mod workload_view;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::observed::{is_data_volume, is_log_volume};
+use crate::volume_names::{is_data_volume, is_log_volume};
 use crate::workload_view::WorkloadView;
 
 /// The plan of a record.

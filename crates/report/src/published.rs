@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::analysis::{Comparison, Database, LatencyRow, Published, Rung, Scope};
 use crate::axes::Axes;
-use crate::comparisons::LATENCY;
 use crate::digest::Digest;
+use crate::metrics::LATENCY;
 use crate::plan_view::PlanView;
 use crate::workload_view::WorkloadView;
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 use underlay_record::conventions::document;
 
 use crate::analysis::Setting;
-use crate::confounds::engine_settings;
 use crate::digest::Digest;
+use crate::engine_settings::engine_settings;
 use crate::flatten::leaves;
 use crate::plan_view::PlanView;
 

@@ -5,10 +5,9 @@ use crate::analysis::{
     Database, Estimate, EvidenceKind, Finding, FindingSeverity, LatencyRow, Operation, Outcome,
     RateCurve, RateSearch, Reaction, Rung, Scope, Validity,
 };
-use crate::comparisons::RESTORED;
-use crate::curves::RATE_AT_LIMIT;
-use crate::method::type_title;
+use crate::metrics::{RATE_AT_LIMIT, RESTORED};
 use crate::text_table::{Align, TextColumn, render, wrap};
+use crate::transaction_types::type_title;
 use crate::verdict::causal;
 use crate::wording::{amount, count, factor, factor_interval, list, minutes, percent, time_ns};
 use crate::workload_view::ALL_REQUESTS;

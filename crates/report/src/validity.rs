@@ -9,9 +9,9 @@ use crate::analysis::{
     Ceiling, ClassExcess, Comparison, HostFactors, Peak, RungValidity, Scope, Validity,
 };
 use crate::axes::Axes;
-use crate::comparisons::LATENCY;
 use crate::digest::Digest;
 use crate::ladder::Group;
+use crate::metrics::LATENCY;
 use crate::observed::{IoFacts, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::host_share::{Excess, Factors, HostShare, Waiting};

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::analysis::Workload;
+use crate::transaction_types::NEW_ORDER;
 use crate::wording::count;
 
 /// The name of a load of block I/O by the command, in the place of a database's workload: one run, which is never repeated.
@@ -117,7 +118,7 @@ impl WorkloadView {
             name: "tpcc".to_string(),
             counted: "new orders".to_string(),
             unit: "NOPM".to_string(),
-            types: vec![crate::method::NEW_ORDER.to_string()],
+            types: vec![NEW_ORDER.to_string()],
             period_s: 60.0,
             notice: String::new(),
             deviations: Vec::new(),

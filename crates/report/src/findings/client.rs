@@ -4,9 +4,8 @@ use underlay_record::conventions::document;
 
 use crate::analysis::{Finding, FindingSeverity};
 use crate::ladder::Group;
-use crate::observed::WindowFacts;
+use crate::observed::{DRIVER, WindowFacts};
 use crate::statistics::mean;
-use crate::verdict::time_budget::DRIVER;
 use crate::wording::{amount, percent, time_ns};
 
 use super::evidence::Evidence;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use underlay_record::conventions::{document, finding as code};
 
 use crate::analysis::Finding;
-use crate::confounds::{engine_settings, not_asked};
+use crate::confounds::not_asked;
 use crate::digest::Digest;
+use crate::engine_settings::engine_settings;
 use crate::flatten::plain;
 use crate::plan_view::PlanView;
 use crate::wording::{list, percent};

@@ -4,7 +4,7 @@ use underlay_core::Nanos;
 use underlay_record::conventions::document;
 
 use crate::analysis::{Finding, FindingSeverity, SteadyState, Window};
-use crate::confounds::engine_settings;
+use crate::engine_settings::engine_settings;
 use crate::observed::WindowFacts;
 use crate::verdict::gates;
 use crate::verdict::steady::SHORTEST_S;

@@ -7,8 +7,8 @@ use crate::analysis::{
 };
 use crate::axes::Apart;
 use crate::busy_parts;
-use crate::comparisons::RESTORED;
-use crate::method::type_title;
+use crate::metrics::RESTORED;
+use crate::transaction_types::type_title;
 use crate::verdict::bottleneck::class_title;
 use crate::wording::{
     amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,

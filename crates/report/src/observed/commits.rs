@@ -13,7 +13,7 @@ use underlay_record::conventions::{commits_by, document, source};
 
 use super::run::ObservedRun;
 use super::window::MeasuredWindow;
-use crate::confounds::engine_settings;
+use crate::engine_settings::engine_settings;
 
 const XACT_COMMIT: &str = "database.xact_commit";
 /// Commits as MariaDB counts them, and what else is said to it of transactions.

@@ -3,11 +3,14 @@
 //! Runs are read one after the other and reduced to [`WindowFacts`] and time lines before the next one
 //! is read, because the raw ticks of a long study do not fit into memory together.
 
+mod block_loads;
 mod causal;
 mod commits;
 mod devices;
 mod host_parts;
 mod operations;
+mod process_trees;
+mod rate_curve;
 mod run;
 mod series;
 mod stages;
@@ -15,10 +18,13 @@ mod waits;
 mod window;
 mod window_facts;
 
+pub(crate) use block_loads::block_loads;
 pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
 pub(crate) use host_parts::HOST_PARTS;
 pub(crate) use operations::{ObservedOperation, operation_events, operations};
+pub(crate) use process_trees::{DRIVER, of_server};
+pub(crate) use rate_curve::{Crossing, LIMIT_NS, crossing, curve_points};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
 pub(crate) use stages::stages;
@@ -26,6 +32,4 @@ pub(crate) use stages::stages;
 pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};
 pub(crate) use window::MeasuredWindow;
-pub(crate) use window_facts::{
-    CpuFacts, DriverFacts, IoFacts, WindowFacts, is_data_volume, is_log_volume,
-};
+pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, WindowFacts};

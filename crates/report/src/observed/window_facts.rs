@@ -12,18 +12,21 @@ use underlay_record::conventions::{
 };
 use underlay_record::{Interval, StoredHistogram};
 
+use super::block_loads::block_loads;
 use super::commits;
 use super::devices::{CountedDevice, SharedDevice, counted_devices};
 use super::host_parts::host_parts;
 use super::operations::latency_of_operations;
+use super::process_trees::{DRIVER, of_server};
+use super::rate_curve::{Crossing, crossing};
 use super::run::ObservedRun;
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::{MeanInterval, batch_means};
-use crate::verdict::time_budget::{DRIVER, of_server};
+use crate::transaction_types::key_think_seconds;
+use crate::volume_names::{is_data_volume, is_log_volume};
 use crate::workload_view::{HeadlineKind, WorkloadView};
-use crate::{block_loads, curves};
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
 const BLOCK_S: f64 = 10.0;
@@ -34,25 +37,6 @@ const FEWEST_BLOCKS: usize = 5;
 /// Bytes of a sector in the kernel's statistics, whatever the device's sector is.
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
-/// Name of the volume that the log is on.
-const LOG_VOLUME: &str = "wal";
-/// Name of the volume that the tables are on.
-const DATA_VOLUME: &str = "data";
-
-/// Whether a volume is that of the log of a database: `wal`, or `oltp-1-wal` of several databases.
-pub(crate) fn is_log_volume(volume: &str) -> bool {
-    is_volume(volume, LOG_VOLUME)
-}
-
-/// The same of the volume of the tables.
-pub(crate) fn is_data_volume(volume: &str) -> bool {
-    is_volume(volume, DATA_VOLUME)
-}
-
-fn is_volume(volume: &str, name: &str) -> bool {
-    volume.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('-'))
-}
-
 /// The numbers of one window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowFacts {
@@ -473,14 +457,14 @@ impl BlockWindow {
             return BlockWindow::default();
         };
         let begin = window.interval.begin.0;
-        let loads = said["loads"].as_array().map_or(&[][..], Vec::as_slice);
-        let load = loads.iter().find(|load| load["begin_ns"].as_u64() == Some(begin));
-        let crossing = curves::crossing(&block_loads::loads(said));
+        let listed = said["loads"].as_array().map_or(&[][..], Vec::as_slice);
+        let load = listed.iter().find(|load| load["begin_ns"].as_u64() == Some(begin));
+        let crossing = crossing(&block_loads(said));
         BlockWindow {
             bytes_per_second: load.and_then(|load| load["bytes_per_second"].as_f64()),
             rate_at_limit: match crossing {
-                Some(curves::Crossing::At(rate)) => Some(rate),
-                Some(curves::Crossing::Beyond(_) | curves::Crossing::Never) | None => None,
+                Some(Crossing::At(rate)) => Some(rate),
+                Some(Crossing::Beyond(_) | Crossing::Never) | None => None,
             },
         }
     }
@@ -496,10 +480,8 @@ fn think_seconds(types: &BTreeMap<String, TypeFacts>, pacing: Pacing) -> Option<
         Pacing::Closed { key_think } => key_think,
         Pacing::Open | Pacing::Unknown => return None,
     };
-    let weighted: f64 = types
-        .iter()
-        .map(|(name, facts)| facts.completed as f64 * crate::method::key_think_seconds(name))
-        .sum();
+    let weighted: f64 =
+        types.iter().map(|(name, facts)| facts.completed as f64 * key_think_seconds(name)).sum();
     let completed: u64 = types.values().map(|facts| facts.completed).sum();
     per(weighted * factor, completed as f64)
 }

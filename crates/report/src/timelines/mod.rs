@@ -14,8 +14,8 @@ use underlay_core::series::Layer;
 use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
 
 use crate::analysis::{TimeClass, TimelineLine, TimelineSeries, Timelines};
-use crate::method::{type_order, type_title};
 use crate::observed::{ObservedRun, class_of, middle};
+use crate::transaction_types::{type_order, type_title};
 use crate::wording::sentence_case;
 use crate::workload_view::WorkloadView;
 

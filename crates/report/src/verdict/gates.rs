@@ -7,8 +7,9 @@
 use super::situation::Situation;
 use super::steady::SHORTEST_S;
 use crate::analysis::{Gate, GateState, SteadyState};
-use crate::observed::{SharedDevice, is_log_volume};
+use crate::observed::SharedDevice;
 use crate::plan_view::Pacing;
+use crate::volume_names::is_log_volume;
 use crate::wording::{amount, count, list, percent};
 
 /// Bytes written to the log's volume per byte logged, at least and at most. The band is wide upwards because a commit

@@ -1,10 +1,11 @@
 //! The numbers of one rung of one design, over all its windows: what gates and rules look at.
 
 use crate::analysis::SteadyState;
-use crate::observed::{CpuFacts, SharedDevice, WindowFacts, is_log_volume};
+use crate::observed::{CpuFacts, DRIVER, SharedDevice, WindowFacts, of_server};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
-use crate::verdict::time_budget::{DRIVER, Sampled, TimeBudget, of_server};
+use crate::verdict::time_budget::{Sampled, TimeBudget};
+use crate::volume_names::is_log_volume;
 use crate::workload_view::WorkloadView;
 
 /// One rung.

@@ -19,22 +19,13 @@ use std::collections::BTreeMap;
 use underlay_core::IoClass;
 
 use crate::analysis::{BudgetPart, TimeClass};
-use crate::observed::{CpuFacts, DriverFacts, IoFacts, WaitSummary};
+use crate::observed::{CpuFacts, DRIVER, DriverFacts, IoFacts, WaitSummary, of_server};
 
-/// Names of the server's process tree, one per engine.
-pub(crate) const SERVERS: [&str; 2] = ["postgres", "mariadb"];
-/// Name of the load generator's process tree.
-pub(crate) const DRIVER: &str = "driver";
 /// Data writes in progress on average from which on the device is taken to have no time without any.
 const NEVER_CEASE: f64 = 1.0;
 /// Sessions that wait this many times as long as all requests took wait for something else as well; below it may be
 /// chance.
 const CLEARLY_MORE: f64 = 1.25;
-
-/// The figure of the server's process tree.
-pub(crate) fn of_server(figures: &BTreeMap<String, f64>) -> Option<f64> {
-    SERVERS.iter().find_map(|name| figures.get(*name).copied())
-}
 
 /// Mean number of sessions per class. The classes are exclusive.
 #[derive(Clone, Debug, Default, PartialEq)]
