@@ -2,26 +2,37 @@
 //!
 //! Runs are read one after the other and reduced to [`WindowFacts`] and time lines before the next one
 //! is read, because the raw ticks of a long study do not fit into memory together.
+//!
+//! What is deliberately not here: anything over several runs, and any judgement.
 
 mod block_loads;
 mod causal;
+mod client_facts;
 mod commits;
+mod cpu_facts;
 mod devices;
 mod host_parts;
+mod io_facts;
+mod load_facts;
 mod operations;
 mod process_trees;
 mod rate_curve;
 mod run;
 mod series;
 mod stages;
+mod type_facts;
+mod volume_facts;
 mod waits;
 mod window;
 mod window_facts;
 
 pub(crate) use block_loads::block_loads;
 pub(crate) use causal::{CausalFacts, CausalPeriod};
+pub(crate) use client_facts::DriverFacts;
+pub(crate) use cpu_facts::CpuFacts;
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
 pub(crate) use host_parts::HOST_PARTS;
+pub(crate) use io_facts::IoFacts;
 pub(crate) use operations::{ObservedOperation, operation_events, operations};
 pub(crate) use process_trees::{DRIVER, of_server};
 pub(crate) use rate_curve::{Crossing, LIMIT_NS, crossing, curve_points};
@@ -32,4 +43,4 @@ pub(crate) use stages::stages;
 pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};
 pub(crate) use window::MeasuredWindow;
-pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, WindowFacts};
+pub(crate) use window_facts::WindowFacts;

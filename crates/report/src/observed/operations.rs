@@ -8,8 +8,8 @@ use underlay_record::conventions::{document, event};
 use underlay_record::{Event, Interval};
 
 use super::run::ObservedRun;
+use super::volume_facts::requests_of_volume;
 use super::window::MeasuredWindow;
-use super::window_facts::requests_of_volume;
 use crate::wording::amount;
 
 /// One backup or restore.

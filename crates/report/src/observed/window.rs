@@ -144,6 +144,11 @@ fn contains(span: (f64, f64), interval: Interval) -> bool {
     inside > 0.0 && inside >= INSIDE_MIN * (end - begin)
 }
 
+/// An amount per another one; `None` where that is nothing.
+pub(super) fn per(amount: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| amount / of)
+}
+
 #[cfg(test)]
 mod tests {
     use super::contains;
