@@ -20,7 +20,7 @@ use crate::confounds::{between, not_asked};
 use crate::digest::Digest;
 use crate::ladder::groups;
 use crate::method::method;
-use crate::terminal::{Colour, Page, outcome_words, probability, ratio_interval};
+use crate::terminal::{self, Colour, Page, outcome_words, probability, ratio_interval};
 use crate::text_table::{Align, TextColumn};
 use crate::validity;
 use crate::wording::{count, factor};
@@ -463,7 +463,7 @@ pub fn comparison_summary(comparison: &RecordComparison, width: usize, colour: C
             page.paragraph(&format!("{}: {}", confound.path, values.join(" / ")));
         }
     }
-    page.findings(&comparison.findings);
+    terminal::findings(&mut page, &comparison.findings);
     page.text()
 }
 
