@@ -9,7 +9,8 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod analysis;
-pub mod statistics;
+
+mod statistics;
 
 mod axes;
 mod engine_settings;

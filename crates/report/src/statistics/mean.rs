@@ -13,18 +13,6 @@ pub struct MeanInterval {
     pub n: usize,
 }
 
-impl MeanInterval {
-    /// Lower end.
-    pub fn low(&self) -> f64 {
-        self.mean - self.half_width
-    }
-
-    /// Upper end.
-    pub fn high(&self) -> f64 {
-        self.mean + self.half_width
-    }
-}
-
 /// The arithmetic mean; `None` of nothing.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

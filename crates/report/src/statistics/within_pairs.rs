@@ -47,7 +47,7 @@ fn within_pair(a: &[f64], b: &[f64]) -> Option<Spread> {
 #[cfg(test)]
 mod tests {
     use super::within_pairs;
-    use crate::statistics::{mean, variance};
+    use crate::statistics::mean::{mean, variance};
     use crate::synthetic_series::{ar1, dips, stream};
 
     fn series(seed: u64) -> Vec<f64> {
