@@ -4,7 +4,7 @@ use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
 use crate::estimates::by_run;
 use crate::ladder::Group;
 use crate::metrics::{HEADLINE, LATENCY, RATE_AT_LIMIT, RESTORED, metric_named};
-use crate::observed::WindowFacts;
+use crate::observed::{WindowFacts, merged};
 use crate::plan_view::PlanView;
 use crate::statistics::{
     RatioEstimate, correct_families, equivalence_p, mean, paired_log_ratio, repeats_needed,
@@ -182,12 +182,10 @@ fn at_peaks(
 fn values(group: &Group<'_>, metric: &str, workload: &WorkloadView) -> Vec<RunValue> {
     let value = |windows: &[&WindowFacts]| match metric {
         LATENCY => {
-            let mut union = underlay_core::Histogram::new();
             let counted = windows.iter().flat_map(|window| &window.types);
             let counted = counted.filter(|(name, _)| workload.counts(name));
             let blocks = counted.flat_map(|(_, facts)| &facts.blocks);
-            blocks.for_each(|block| union.merge(&block.decoded()));
-            union.quantile(0.95).map(|ns| ns as f64)
+            merged(blocks).quantile(0.95).map(|ns| ns as f64)
         }
         RATE_AT_LIMIT => by_run(windows, |window| window.load.rate_at_limit).pop().flatten(),
         RESTORED => by_run(windows, |window| window.load.restore_bytes_per_second).pop().flatten(),

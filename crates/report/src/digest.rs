@@ -14,8 +14,8 @@ use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
 use crate::axes::Axes;
 use crate::checkpoints::checkpoints;
 use crate::observed::{
-    CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, operation_events,
-    operations, stages,
+    CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, merged,
+    operation_events, operations, stages,
 };
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines, lines_of_database};
@@ -315,12 +315,9 @@ fn source_rows(run: &ObservedRun) -> Vec<analysis::Source> {
 /// What the emulation says about its own timing; `None` for a run on a real datastore.
 fn emulation_row(run: &ObservedRun) -> Option<Emulation> {
     let histogram = |name: &str| {
-        let mut union = underlay_core::Histogram::new();
-        run.histograms
-            .iter()
-            .filter(|row| row.scope == histogram_scope::TIMING && row.name == name)
-            .for_each(|row| union.merge(&row.histogram.decoded()));
-        union
+        let rows = run.histograms.iter();
+        let of_name = rows.filter(|row| row.scope == histogram_scope::TIMING && row.name == name);
+        merged(of_name.map(|row| &row.histogram))
     };
     let (lateness, modelled) = (histogram(LATENESS), histogram(MODELLED));
     let said = run.documents.get(document::TIMING);

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
 use crate::latencies;
 use crate::metrics::{RATE_AT_LIMIT, RESTORED};
-use crate::observed::{WindowFacts, of_server};
+use crate::observed::{WindowFacts, merged, of_server};
 use crate::verdict::steady;
 use crate::working_set;
 use crate::workload_view::WorkloadView;
@@ -228,11 +228,7 @@ pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
     let cores = pooled(&|window| window.driver.cores);
     let host = pooled(&|window| window.cpu.host_cores);
     let counted_per_second = pooled(&|window| window.load.counted_per_second);
-    let lag = {
-        let mut union = underlay_core::Histogram::new();
-        group.windows.iter().for_each(|window| union.merge(&window.driver.lag.decoded()));
-        union
-    };
+    let lag = merged(group.windows.iter().map(|window| &window.driver.lag));
     DriverLoad {
         design: group.design,
         users: group.users,

@@ -4,7 +4,7 @@ use underlay_core::{Histogram, RootSeed};
 use underlay_record::StoredHistogram;
 
 use crate::analysis::{Basis, Distribution, Estimate, LatencyRow};
-use crate::observed::WindowFacts;
+use crate::observed::{WindowFacts, merged};
 use crate::statistics::{QuantileEstimate, quantile_intervals};
 use crate::transaction_types::{response_limit_ns, type_order};
 use crate::workload_view::{ALL_REQUESTS, WorkloadView};
@@ -148,12 +148,6 @@ fn blocks_of(window: &WindowFacts, types: &[&str]) -> Vec<Histogram> {
             }
         }
     }
-    union
-}
-
-fn merged<'a>(histograms: impl Iterator<Item = &'a StoredHistogram>) -> Histogram {
-    let mut union = Histogram::new();
-    histograms.for_each(|histogram| union.merge(&histogram.decoded()));
     union
 }
 

@@ -1,6 +1,7 @@
 //! From the analysis of a record, and a simulation, to an entry of the atlas.
 
 use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope};
+use crate::metrics::HEADLINE;
 use crate::wording::{count, factor, factor_interval, percent};
 
 use super::experiment::{
@@ -11,8 +12,6 @@ use super::experiment::{
 const NO_DIFFERENCE: f64 = 1.05;
 /// Up to this error a ratio is close.
 const CLOSE: f64 = 0.25;
-/// What the workload counts.
-const HEADLINE: &str = "headline";
 
 /// What a simulation at the size of the publication says about a design at one published number of users (threads per
 /// volume).

@@ -3,11 +3,12 @@
 //! What follows from it is decided elsewhere (`verdict::causal`).
 
 use serde_json::Value;
-use underlay_core::{Histogram, Resource};
+use underlay_core::Resource;
 use underlay_record::TransactionTick;
 use underlay_record::conventions::document;
 
 use super::run::ObservedRun;
+use super::window::merged;
 use crate::workload_view::WorkloadView;
 
 /// A causal check of one run.
@@ -62,11 +63,8 @@ fn period(said: &Value, run: &ObservedRun, workload: &WorkloadView) -> Option<Ca
         |tick: &&TransactionTick| tick.interval.begin.0 >= begin && tick.interval.end.0 <= end;
     let ticks: Vec<&TransactionTick> = run.transactions.iter().filter(within).collect();
     let carried_out: u64 = ticks.iter().map(|tick| tick.committed + tick.rolled_back).sum();
-    let mut responses = Histogram::new();
-    ticks
-        .iter()
-        .filter(|tick| workload.counts(&tick.transaction))
-        .for_each(|tick| responses.merge(&tick.response.decoded()));
+    let counted = ticks.iter().filter(|tick| workload.counts(&tick.transaction));
+    let responses = merged(counted.map(|tick| &tick.response));
     let seconds = end.saturating_sub(begin) as f64 / 1e9;
     Some(CausalPeriod {
         resource: said["resource"].as_str().and_then(Resource::from_word),

@@ -42,5 +42,5 @@ pub(crate) use stages::stages;
 #[cfg(test)]
 pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};
-pub(crate) use window::MeasuredWindow;
+pub(crate) use window::{MeasuredWindow, merged};
 pub(crate) use window_facts::WindowFacts;

@@ -120,9 +120,8 @@ fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) 
     let (counted, unit, period_s) = workload.counted_by_the_second();
     let mut ticks: BTreeMap<u64, (f64, f64, [f64; 3])> = BTreeMap::new();
     for tick in &run.transactions {
-        let middle = (tick.interval.begin.as_secs_f64() + tick.interval.end.as_secs_f64()) / 2.0;
         let entry = ticks.entry(tick.interval.begin.0).or_insert((
-            middle,
+            middle(tick.interval),
             tick.interval.seconds(),
             [0.0; 3],
         ));
@@ -204,9 +203,7 @@ fn draw_waits(run: &ObservedRun, drawing: &mut Drawing) {
                     .filter(|count| class_of(&count.key) == class)
                     .map(|count| count.sessions)
                     .sum();
-                let middle =
-                    (window.interval.begin.as_secs_f64() + window.interval.end.as_secs_f64()) / 2.0;
-                (middle, f64::from(sessions) / f64::from(window.samples))
+                (middle(window.interval), f64::from(sessions) / f64::from(window.samples))
             })
             .collect();
         drawing.points((name, title, "database", "sessions", "waits"), &points);
