@@ -8,58 +8,74 @@
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+// Modules import one way: only from the groups above their own.
+
+// What pages show; tools without a subject.
 pub mod analysis;
-
+mod flatten;
 mod statistics;
+mod text_table;
+mod wording;
 
+// Names and their meanings; the plan.
 mod axes;
 mod engine_settings;
-mod flatten;
-mod method;
 mod metrics;
-mod plan_view;
 mod transaction_types;
 mod volume_names;
-mod wording;
-mod working_set;
+
 mod workload_view;
 
-mod checkpoints;
+mod method;
+mod plan_view;
+
+// One run.
 mod observed;
+
+mod checkpoints;
 mod timelines;
 
+// Numbers over runs, and what limits a rung.
+mod estimates;
+mod latencies;
+mod verdict;
+
+mod busy_parts;
+mod curves;
+
+// The whole record.
 mod digest;
 
 mod block_loads;
-mod busy_parts;
-mod estimates;
-mod ladder;
-mod latencies;
-mod operations;
-mod rate_searches;
-mod verdict;
-
-mod comparisons;
 mod confounds;
-mod curves;
+mod operations;
+mod published;
+mod rate_searches;
+mod settings;
+mod working_set;
+
+mod ladder;
+
+// Judgements, and what is said of them.
+mod comparisons;
+mod validity;
+
 mod findings;
 mod headline;
-mod published;
-mod settings;
-mod validity;
 
 mod analyse;
 
-mod text_table;
-
+// How an analysis looks.
 pub mod atlas;
-
-mod html;
 mod terminal;
 
+mod html;
+
+// Several records.
 mod compare;
-mod gate;
 mod trend;
+
+mod gate;
 
 #[cfg(test)]
 mod synthetic_series;
