@@ -206,7 +206,6 @@ fn of_one(database: &str, events: Vec<Event>) -> impl Iterator<Item = Event> {
         .map(move |event| Event { text: format!("{database}: {}", event.text), ..event })
 }
 
-/// The kind of evidence in the analysis' own words.
 impl Digest {
     /// The kind of evidence of the whole: that of the designs, if they have one in common.
     pub(crate) fn evidence(&self) -> EvidenceKind {
@@ -216,6 +215,7 @@ impl Digest {
     }
 }
 
+/// The kind of evidence in the analysis' own words.
 pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
     match evidence {
         Evidence::Measured => EvidenceKind::Measured,
