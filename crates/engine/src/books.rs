@@ -59,10 +59,6 @@ impl Database {
     pub(crate) fn look_ahead(&self, script: &Script) {
         let pages = script.touches.iter().map(|touch| touch.page);
         self.pool.look_ahead(pages);
-        if let Engine::Postgresql(engine) = &self.engine {
-            let written = script.touches.iter().filter(|touch| touch.writes);
-            engine.images.look_ahead(written.map(|touch| touch.page));
-        }
     }
 
     /// What was counted by `until`; counting begins again.

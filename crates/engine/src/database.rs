@@ -247,7 +247,7 @@ impl Database {
                 Touched::Hit(frame) => {
                     if self.pool.is_loading(frame) {
                         // Whoever reads it has this; those who wait get it one after the other.
-                        let has_it = self.awaited.acquire(page_key(touch.page), session);
+                        let has_it = self.awaited.acquire(touch.page.number(), session);
                         debug_assert!(!has_it, "the reader has it");
                         return self.enter(core.now, session, Phase::Awaiting);
                     }
@@ -290,7 +290,7 @@ impl Database {
         (frame, evicted): (u32, Option<(PageId, bool)>),
     ) {
         self.pool.set_loading(frame, true);
-        let first = self.awaited.acquire(page_key(page), session);
+        let first = self.awaited.acquire(page.number(), session);
         debug_assert!(first, "nobody else reads a page that was not in the pool");
         let mut work = Nanos::ZERO;
         let is_cached = match &mut self.engine {
@@ -367,7 +367,7 @@ impl Database {
         if let (Phase::Reading, Engine::Postgresql(engine)) = (state.phase, &mut self.engine) {
             engine.kernel.read_ended(core.now, core.now - state.since);
         }
-        let page = page_key(state.script.touches[state.next_touch as usize].page);
+        let page = state.script.touches[state.next_touch as usize].page.number();
         self.pool.set_loading(state.frame, false);
         let mut reader = session;
         while let Some(next) = self.awaited.release(page, reader) {
@@ -473,8 +473,4 @@ impl Database {
         }
         self.answered(core, session);
     }
-}
-
-fn page_key(page: PageId) -> u64 {
-    u64::from(page.relation()) << 32 | u64::from(page.block())
 }

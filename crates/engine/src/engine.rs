@@ -1,8 +1,8 @@
 //! What engines have of their own beside the pool: caches, writers, checkpoints.
 
 use crate::cleaner::Cleaner;
-use crate::page::{NOWHERE, PageId, PageMap, PageSet};
-use crate::pool::{ClockSweep, MidpointLru, Pool, PoolCounters};
+use crate::page::{NOWHERE, PageId, PageSet};
+use crate::pool::{ClockSweep, EntryPerFrame, MidpointLru, Pool, PoolCounters};
 use crate::settings::{InnodbSettings, PostgresqlSettings};
 use crate::spec::EngineSpec;
 use crate::writers::{Checkpointer, WriteBack, WriterCounters};
@@ -19,11 +19,11 @@ pub(crate) enum Engine {
 #[derive(Clone)]
 pub(crate) struct Postgresql {
     pub(crate) settings: PostgresqlSettings,
-    pub(crate) page_cache: ClockSweep,
+    pub(crate) page_cache: ClockSweep<EntryPerFrame>,
     pub(crate) kernel: WriteBack,
     pub(crate) checkpointer: Checkpointer,
-    /// Per page: the checkpoint after which its image was logged.
-    pub(crate) images: PageMap,
+    /// Pages whose images were logged since a checkpoint began, and its number.
+    images: (u32, PageSet),
     /// Pages of tables with versions of rows of which nobody has noted yet that their transaction has committed.
     unhinted: PageSet,
     /// Misses of the pool since the background writer's last round, and its estimate.
@@ -58,7 +58,7 @@ impl Engine {
                         settings.checkpoint_completion_target,
                         settings.max_wal_size.0,
                     ),
-                    images: PageMap::default(),
+                    images: Default::default(),
                     unhinted: PageSet::default(),
                     misses: 0,
                     smoothed_misses: 0.0,
@@ -117,11 +117,15 @@ impl Engine {
     pub(crate) fn image(&mut self, page: PageId, image_bytes: u32) -> u64 {
         let Engine::Postgresql(engine) = self else { return 0 };
         let number = engine.checkpointer.number;
-        if !engine.settings.full_page_writes || engine.images.get(page) == number {
+        if !engine.settings.full_page_writes {
             return 0;
         }
-        engine.images.set(page, number);
-        u64::from(image_bytes)
+        let (since, logged) = &mut engine.images;
+        if *since != number {
+            logged.clear();
+            *since = number;
+        }
+        if logged.insert(page) { 0 } else { u64::from(image_bytes) }
     }
 
     /// The log is written through the page cache, and stays there until it gives way to other pages; as relation `log`,

@@ -12,6 +12,11 @@ impl PageId {
         PageId((relation as u64) << 32 | block as u64)
     }
 
+    /// A number of its own for each page.
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+
     /// The number of the relation.
     pub const fn relation(self) -> u16 {
         (self.0 >> 32) as u16
@@ -25,43 +30,6 @@ impl PageId {
 
 /// No place.
 pub(crate) const NOWHERE: u32 = u32::MAX;
-
-/// A number per page, found without hashing: one array per relation, as long as the highest block
-/// that was used.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageMap {
-    relations: Vec<Vec<u32>>,
-}
-
-impl PageMap {
-    /// The number of a page; [`NOWHERE`] where none was set.
-    #[inline]
-    pub(crate) fn get(&self, page: PageId) -> u32 {
-        let blocks = self.relations.get(usize::from(page.relation()));
-        blocks.and_then(|blocks| blocks.get(page.block() as usize)).copied().unwrap_or(NOWHERE)
-    }
-
-    /// Looks at the numbers of pages, for the speed of what comes: looks do not depend on each other and wait for memory
-    /// together.
-    pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId>) {
-        std::hint::black_box(pages.fold(0, |seen, page| seen ^ self.get(page)));
-    }
-
-    /// Sets the number of a page.
-    #[inline]
-    pub(crate) fn set(&mut self, page: PageId, number: u32) {
-        let relation = usize::from(page.relation());
-        if relation >= self.relations.len() {
-            self.relations.resize_with(relation + 1, Vec::new);
-        }
-        let blocks = &mut self.relations[relation];
-        let block = page.block() as usize;
-        if block >= blocks.len() {
-            blocks.resize(block + 1, NOWHERE);
-        }
-        blocks[block] = number;
-    }
-}
 
 /// A set of blocks of a relation: one bit per block.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +56,11 @@ impl BlockSet {
         was_there
     }
 
+    /// Takes all blocks out.
+    fn clear(&mut self) {
+        self.words.clear();
+    }
+
     /// Takes a block out.
     #[inline]
     pub(crate) fn remove(&mut self, block: u32) {
@@ -111,14 +84,19 @@ impl PageSet {
         blocks.is_some_and(|blocks| blocks.contains(page.block()))
     }
 
-    /// Adds a page.
+    /// Adds a page. Whether it was there already.
     #[inline]
-    pub(crate) fn insert(&mut self, page: PageId) {
+    pub(crate) fn insert(&mut self, page: PageId) -> bool {
         let relation = usize::from(page.relation());
         if relation >= self.relations.len() {
             self.relations.resize_with(relation + 1, BlockSet::default);
         }
-        self.relations[relation].insert(page.block());
+        self.relations[relation].insert(page.block())
+    }
+
+    /// Takes all pages out.
+    pub(crate) fn clear(&mut self) {
+        self.relations.iter_mut().for_each(BlockSet::clear);
     }
 
     /// Takes a page out.
@@ -132,7 +110,7 @@ impl PageSet {
 
 #[cfg(test)]
 mod tests {
-    use super::{NOWHERE, PageId, PageMap, PageSet};
+    use super::{PageId, PageSet};
 
     #[test]
     fn a_set_has_the_pages_that_were_added_and_not_taken_out() {
@@ -140,21 +118,19 @@ mod tests {
         let pages = [PageId::new(2, 63), PageId::new(2, 64), PageId::new(0, 63)];
         assert!(!set.contains(pages[0]));
         set.remove(pages[0]);
-        set.insert(pages[0]);
-        set.insert(pages[1]);
+        assert_eq!(pages.map(|page| set.insert(page)), [false, false, false]);
+        assert!(set.insert(pages[1]));
+        set.remove(pages[2]);
         assert_eq!(pages.map(|page| set.contains(page)), [true, true, false]);
         set.remove(pages[0]);
         assert_eq!(pages.map(|page| set.contains(page)), [false, true, false]);
+        set.clear();
+        assert_eq!(pages.map(|page| set.contains(page)), [false; 3]);
     }
 
     #[test]
-    fn pages_keep_their_parts_and_their_numbers() {
+    fn pages_keep_their_parts() {
         let page = PageId::new(7, 123_456);
         assert_eq!((page.relation(), page.block()), (7, 123_456));
-        let mut map = PageMap::default();
-        assert_eq!(map.get(page), NOWHERE);
-        map.set(page, 5);
-        assert_eq!((map.get(page), map.get(PageId::new(7, 1))), (5, NOWHERE));
-        assert_eq!(map.get(PageId::new(6, 123_456)), NOWHERE);
     }
 }

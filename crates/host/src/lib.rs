@@ -26,6 +26,8 @@ pub mod loop_device;
 pub mod mount;
 pub mod page_cache;
 
+mod heap;
+
 pub mod capability;
 pub mod facts;
 
@@ -42,6 +44,7 @@ pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
 pub use error::HostError;
 pub use facts::{HostFacts, available_memory_bytes, host_facts};
 pub use file_system::{free_space, make_file_system, minimum_size};
+pub use heap::return_large_blocks;
 pub use loop_device::{LoopDevice, loop_devices};
 pub use mount::{Mount, is_in_use, is_mount_point};
 pub use mount_table::mounted_below;

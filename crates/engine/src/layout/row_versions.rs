@@ -25,27 +25,56 @@ pub(crate) struct RowVersions {
     /// Per loaded page: the row that has left it, which makes room for the others. As long as the highest page that one
     /// has left.
     moved: Vec<Moved>,
+    /// What the numbers in [`Moved`] are made of.
+    packing: Packing,
 }
 
-/// A row that has left the page where it was loaded.
+/// A row that has left the page where it was loaded; [`NOWHERE`] if none has. Four bytes: a table has millions of pages.
+type Moved = u32;
+
+/// Its number among the rows of that page, and where it is: blocks behind those that were loaded.
 #[derive(Clone, Copy, Debug)]
-struct Moved {
-    /// Its number among the rows of that page.
-    slot: u16,
-    /// Where it is; [`NOWHERE`] if none has left.
-    block: u32,
+struct Packing {
+    slot_bits: u32,
+    loaded: u32,
 }
 
-impl Moved {
-    const NONE: Moved = Moved { slot: 0, block: NOWHERE };
+impl Packing {
+    /// Rows that have left fill pages as full as those they have left. So with the bits of a row's number, the blocks take
+    /// at most two more bits than pages have.
+    const PAGES_MAX: u64 = 1 << 30;
+
+    fn new(pages: u64, rows_per_page: u32) -> Packing {
+        assert!(pages <= Packing::PAGES_MAX, "a table of {pages} pages does not fit memory either");
+        debug_assert!(rows_per_page > 1, "a row alone on its page would move with each change");
+        Packing { slot_bits: rows_per_page.next_power_of_two().ilog2(), loaded: pages as u32 }
+    }
+
+    fn pack(self, slot: u32, block: u32) -> Moved {
+        let moved = u64::from(block - self.loaded) << self.slot_bits | u64::from(slot);
+        debug_assert!(moved < u64::from(NOWHERE), "row {slot} is on block {block}");
+        moved as Moved
+    }
+
+    /// Row and block.
+    fn unpack(self, moved: Moved) -> (u32, u32) {
+        (moved & ((1 << self.slot_bits) - 1), self.loaded + (moved >> self.slot_bits))
+    }
 }
 
 impl RowVersions {
     /// A table of `rows` rows.
     pub(crate) fn new(relation: u16, rows: u64, rows_per_page: u32) -> RowVersions {
         // New rows begin a page of their own: the last loaded page counts as full.
-        let end = rows.div_ceil(u64::from(rows_per_page)) * u64::from(rows_per_page);
-        RowVersions { relation, rows_per_page, end, room: Room::default(), moved: Vec::new() }
+        let pages = rows.div_ceil(u64::from(rows_per_page));
+        RowVersions {
+            relation,
+            rows_per_page,
+            end: pages * u64::from(rows_per_page),
+            room: Room::default(),
+            moved: Vec::new(),
+            packing: Packing::new(pages, rows_per_page),
+        }
     }
 
     fn block(&self, place: u64) -> u32 {
@@ -55,14 +84,19 @@ impl RowVersions {
     /// The page of a row, by its number in the order of loading.
     pub(crate) fn page(&self, row: u64) -> PageId {
         let loaded = self.block(row);
-        let moved = self.moved.get(loaded as usize).copied().unwrap_or(Moved::NONE);
-        let has_left = moved.block != NOWHERE && moved.slot == self.slot(row);
-        PageId::new(self.relation, if has_left { moved.block } else { loaded })
+        let left = self.left(loaded).filter(|(slot, _)| *slot == self.slot(row));
+        PageId::new(self.relation, left.map_or(loaded, |(_, block)| block))
+    }
+
+    /// The row that has left a loaded page, and the block where it is.
+    fn left(&self, loaded: u32) -> Option<(u32, u32)> {
+        let moved = self.moved.get(loaded as usize).filter(|moved| **moved != NOWHERE)?;
+        Some(self.packing.unpack(*moved))
     }
 
     /// A row's number among those that were loaded to its page.
-    fn slot(&self, row: u64) -> u16 {
-        (row % u64::from(self.rows_per_page)) as u16
+    fn slot(&self, row: u64) -> u32 {
+        (row % u64::from(self.rows_per_page)) as u32
     }
 
     /// A row changes. The page where it was, and where its new version is unless it is the same.
@@ -74,21 +108,21 @@ impl RowVersions {
             return (page, None);
         }
         self.end += 1;
-        let loaded = self.block(row) as usize;
-        if loaded >= self.moved.len() {
-            self.moved.resize(loaded + 1, Moved::NONE);
+        let (loaded, slot) = (self.block(row), self.slot(row));
+        let before = self.left(loaded);
+        debug_assert!(before.is_none_or(|(other, _)| other == slot), "one row leaves");
+        if loaded as usize >= self.moved.len() {
+            self.moved.resize(loaded as usize + 1, NOWHERE);
         }
-        let moved = &self.moved[loaded];
-        debug_assert!(moved.block == NOWHERE || moved.slot == self.slot(row), "one row leaves");
-        self.moved[loaded] = Moved { slot: self.slot(row), block };
+        self.moved[loaded as usize] = self.packing.pack(slot, block);
         (page, Some(PageId::new(self.relation, block)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::RowVersions;
-    use crate::page::PageId;
+    use super::{Packing, RowVersions};
+    use crate::page::{NOWHERE, PageId};
 
     #[test]
     fn the_first_change_on_a_full_page_moves_the_row_and_makes_room() {
@@ -105,6 +139,20 @@ mod tests {
         }
         assert_eq!(rows.change(25), (page(10), Some(page(11))));
         assert_eq!(rows.change(0), (page(10), None));
+    }
+
+    #[test]
+    fn the_largest_tables_fit_whatever_the_rows_of_a_page() {
+        for rows_per_page in [2, 3, 31, 32, 33, 1_000] {
+            let pages = Packing::PAGES_MAX;
+            let packing = Packing::new(pages, rows_per_page);
+            // Each loaded page is left by a row, and so are the pages that these fill.
+            let filled = pages / u64::from(rows_per_page - 1);
+            let last = (rows_per_page - 1, (pages + filled - 1) as u32);
+            let moved = packing.pack(last.0, last.1);
+            assert_ne!(moved, NOWHERE, "{rows_per_page}");
+            assert_eq!(packing.unpack(moved), last, "{rows_per_page}");
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! that were never used are taken first. A frame that is being read into is passed over, as a
 //! pinned one is. There are no ring buffers here: jobs that scan have their own.
 
+use super::places::{EntryPerFrame, EntryPerPage, Places};
 use super::{PoolCounters, Touched};
-use crate::page::{NOWHERE, PageId, PageMap};
+use crate::page::{NOWHERE, PageId};
 
 /// PostgreSQL's highest usage count.
 const USAGE_MAX: u8 = 5;
@@ -49,10 +50,10 @@ impl Frame {
 
 /// The pool.
 #[derive(Clone, Debug)]
-pub struct ClockSweep {
+pub struct ClockSweep<P = EntryPerPage> {
     frames: Vec<Frame>,
     frames_max: u32,
-    places: PageMap,
+    places: P,
     hand: u32,
     usage_first: u8,
     usage_max: u8,
@@ -65,18 +66,22 @@ impl ClockSweep {
     pub fn postgresql(frames: u32) -> ClockSweep {
         ClockSweep::with_usage(frames, 1, USAGE_MAX)
     }
+}
 
+impl ClockSweep<EntryPerFrame> {
     /// Second chance: a page enters with the count 0, and a touch makes it 1. Stands for the
     /// kernel's two lists, which give way first to pages that were used once.
-    pub fn second_chance(frames: u32) -> ClockSweep {
+    pub fn second_chance(frames: u32) -> ClockSweep<EntryPerFrame> {
         ClockSweep::with_usage(frames, 0, 1)
     }
+}
 
-    fn with_usage(frames: u32, usage_first: u8, usage_max: u8) -> ClockSweep {
+impl<P: Places> ClockSweep<P> {
+    fn with_usage(frames: u32, usage_first: u8, usage_max: u8) -> ClockSweep<P> {
         ClockSweep {
             frames: Vec::new(),
             frames_max: frames.max(1),
-            places: PageMap::default(),
+            places: P::default(),
             hand: 0,
             usage_first,
             usage_max,
@@ -85,10 +90,16 @@ impl ClockSweep {
         }
     }
 
+    /// The frame of a page, [`NOWHERE`] if it has none.
+    #[inline]
+    fn place(&self, page: PageId) -> u32 {
+        self.places.get(page, |place| self.frames[place as usize].page())
+    }
+
     /// Touches a page, and gives it a frame if it has none.
     #[inline]
     pub fn touch(&mut self, page: PageId, writes: bool) -> Touched {
-        let place = self.places.get(page);
+        let place = self.place(page);
         if place != NOWHERE {
             self.counters.hits += 1;
             let frame = &mut self.frames[place as usize];
@@ -110,7 +121,7 @@ impl ClockSweep {
         } else {
             let Some(place) = self.victim() else { return Touched::Full };
             let old = std::mem::replace(&mut self.frames[place as usize], entering);
-            self.places.set(old.page(), NOWHERE);
+            self.places.remove(old.page(), place);
             self.counters.evictions += 1;
             self.counters.dirty_evictions += u64::from(old.is_dirty());
             self.dirty -= u32::from(old.is_dirty());
@@ -118,7 +129,7 @@ impl ClockSweep {
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
-        self.places.set(page, place);
+        self.places.insert(page, place, |place| self.frames[place as usize].page());
         Touched::Missed { frame: place, evicted }
     }
 
@@ -149,15 +160,15 @@ impl ClockSweep {
 
     /// Whether a page is in memory, without touching it.
     pub fn contains(&self, page: PageId) -> bool {
-        self.places.get(page) != NOWHERE
+        self.place(page) != NOWHERE
     }
 
     /// Looks where pages are, without touching them, for the speed of touches to come: looks do not
     /// depend on each other and wait for memory together, touches wait one after the other.
     pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId> + Clone) {
-        let places = pages.clone().fold(0, |seen, page| seen ^ self.places.get(page));
+        let places = pages.clone().fold(0, |seen, page| seen ^ self.place(page));
         let frames = pages.fold(0, |seen, page| {
-            let frame = self.frames.get(self.places.get(page) as usize);
+            let frame = self.frames.get(self.place(page) as usize);
             seen ^ frame.map_or(0, |frame| frame.usage)
         });
         std::hint::black_box((places, frames));
@@ -180,7 +191,7 @@ impl ClockSweep {
 
     /// Marks a page as written, if it is in memory and dirty; whether it was.
     pub fn clean(&mut self, page: PageId) -> bool {
-        let place = self.places.get(page);
+        let place = self.place(page);
         if place == NOWHERE || !self.frames[place as usize].is_dirty() {
             return false;
         }
@@ -225,7 +236,7 @@ impl ClockSweep {
 
     /// Whether a page is in memory and dirty.
     pub fn is_dirty(&self, page: PageId) -> bool {
-        let place = self.places.get(page);
+        let place = self.place(page);
         place != NOWHERE && self.frames[place as usize].is_dirty()
     }
 

@@ -7,8 +7,9 @@
 //! last three quarters of the young part, to spare the list. Pages leave at the tail, the first
 //! that is clean among the last 100; dirty ones are left for the page cleaner.
 
+use super::places::{EntryPerPage, Places};
 use super::{PoolCounters, Touched};
-use crate::page::{NOWHERE, PageId, PageMap};
+use crate::page::{NOWHERE, PageId};
 use underlay_core::Nanos;
 
 /// `BUF_LRU_SEARCH_SCAN_THRESHOLD`: pages at the tail that a session looks at.
@@ -40,7 +41,7 @@ struct Frame {
 pub struct MidpointLru {
     frames: Vec<Frame>,
     frames_max: u32,
-    places: PageMap,
+    places: EntryPerPage,
     head: u32,
     tail: u32,
     /// The newest old frame.
@@ -62,7 +63,7 @@ impl MidpointLru {
         MidpointLru {
             frames: Vec::new(),
             frames_max: frames.max(1),
-            places: PageMap::default(),
+            places: EntryPerPage::default(),
             head: NOWHERE,
             tail: NOWHERE,
             old_head: NOWHERE,
@@ -80,10 +81,16 @@ impl MidpointLru {
         &mut self.frames[place as usize]
     }
 
+    /// The frame of a page, [`NOWHERE`] if it has none.
+    #[inline]
+    fn place(&self, page: PageId) -> u32 {
+        self.places.get(page, |place| self.frames[place as usize].page)
+    }
+
     /// Touches a page at `now`, and gives it a frame if it has none. `position` is that of the log.
     #[inline]
     pub fn touch(&mut self, now: Nanos, page: PageId, writes: bool, position: u64) -> Touched {
-        let place = self.places.get(page);
+        let place = self.place(page);
         if place == NOWHERE {
             return self.load(now, page, writes, position);
         }
@@ -125,13 +132,13 @@ impl MidpointLru {
             let Some(place) = self.victim() else { return Touched::Full };
             self.unlink(place);
             let old = std::mem::replace(self.frame(place), entering);
-            self.places.set(old.page, NOWHERE);
+            self.places.remove(old.page, place);
             self.counters.evictions += 1;
             (place, Some((old.page, false)))
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
-        self.places.set(page, place);
+        self.places.insert(page, place, |place| self.frames[place as usize].page);
         if self.old_head == NOWHERE {
             self.link_at_head(place);
         } else {
@@ -246,9 +253,9 @@ impl MidpointLru {
     /// Looks where pages are, without touching them, for the speed of touches to come: looks do not
     /// depend on each other and wait for memory together, touches wait one after the other.
     pub(crate) fn look_ahead(&self, pages: impl Iterator<Item = PageId> + Clone) {
-        let places = pages.clone().fold(0, |seen, page| seen ^ self.places.get(page));
+        let places = pages.clone().fold(0, |seen, page| seen ^ self.place(page));
         let frames = pages.fold(0, |seen, page| {
-            let frame = self.frames.get(self.places.get(page) as usize);
+            let frame = self.frames.get(self.place(page) as usize);
             seen ^ frame.map_or(0, |frame| u8::from(frame.is_dirty))
         });
         std::hint::black_box((places, frames));
@@ -266,7 +273,7 @@ impl MidpointLru {
 
     /// Marks a page as written, if it is in memory and dirty; whether it was.
     pub fn clean(&mut self, page: PageId) -> bool {
-        let place = self.places.get(page);
+        let place = self.place(page);
         if place == NOWHERE || !self.frames[place as usize].is_dirty {
             return false;
         }
@@ -277,7 +284,7 @@ impl MidpointLru {
 
     /// The log position of the first change of a dirty page; none of others.
     pub fn changed_at(&self, page: PageId) -> Option<u64> {
-        let place = self.places.get(page);
+        let place = self.place(page);
         let frame = self.frames.get(place as usize)?;
         frame.is_dirty.then_some(frame.changed_at)
     }

@@ -6,9 +6,11 @@
 
 mod clock_sweep;
 mod midpoint_lru;
+mod places;
 
 pub use clock_sweep::ClockSweep;
 pub use midpoint_lru::MidpointLru;
+pub use places::{EntryPerFrame, EntryPerPage};
 
 use crate::page::PageId;
 use underlay_core::Nanos;

@@ -17,6 +17,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_core::Nanos;
+use underlay_host::return_large_blocks;
 use underlay_simulation::databases::{
     Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, error_of,
     predicted,
@@ -104,6 +105,7 @@ struct Answer {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    return_large_blocks();
     let answer = answer(arguments)?;
     if arguments.json {
         outln!("{:#}", json(&answer));

@@ -18,6 +18,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_core::Bytes;
+use underlay_host::return_large_blocks;
 use underlay_simulation::databases::{
     Answer, Bed, Carried, Demand, Effort, Family, Row, SinglePlan, Vary, sized,
 };
@@ -113,6 +114,7 @@ struct Sized {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    return_large_blocks();
     let sized = answer(arguments)?;
     if arguments.json {
         outln!("{:#}", json(&sized));

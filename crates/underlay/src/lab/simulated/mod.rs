@@ -16,6 +16,7 @@ use std::path::Path;
 use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_database::Engine;
 use underlay_engine::Scenario;
+use underlay_host::return_large_blocks;
 use underlay_record::conventions::{document, finding};
 use underlay_record::{
     ExecutionStatus, Finding, NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId, Severity,
@@ -73,6 +74,7 @@ pub fn execute(
 ) -> Result<Executed, Stop> {
     require(plan, &how.assumed)?;
     interrupt::install();
+    return_large_blocks();
     let plan = &as_simulated(plan);
     let mut about = Vec::new();
     for database in plan.plans().iter().flat_map(|point| &point.databases) {
