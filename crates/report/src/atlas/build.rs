@@ -1,5 +1,7 @@
 //! From the analysis of a record, and a simulation, to an entry of the atlas.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope};
 use crate::metrics::HEADLINE;
 use crate::wording::{count, factor, factor_interval, percent};
@@ -25,6 +27,15 @@ pub struct SimulatedPoint {
     pub users: u32,
     /// The value, in the unit of the metric.
     pub value: f64,
+}
+
+/// What is known of a study at the size of the publication.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FullSize {
+    /// Titles of designs by their names: with `engine.cpus` varied, `24 CPUs` instead of the `0.375 CPUs` of a smaller scale.
+    pub titles: BTreeMap<String, String>,
+    /// What a simulation says.
+    pub simulated: Vec<SimulatedPoint>,
 }
 
 /// What the record of a simulation says where something is published.
@@ -66,11 +77,11 @@ pub fn missing(name: &str, title: &str, question: &str, problem: String) -> Atla
 pub fn entry(
     (name, record): (&str, &str),
     analysis: &Analysis,
-    simulated: &[SimulatedPoint],
+    full_size: &FullSize,
     problem: Option<String>,
 ) -> AtlasExperiment {
     let study = &analysis.study;
-    let series = Series { analysis, simulated };
+    let series = Series { analysis, full_size };
     let ratios = series.ratios();
     AtlasExperiment {
         name: name.to_string(),
@@ -93,7 +104,7 @@ pub fn entry(
 
 struct Series<'a> {
     analysis: &'a Analysis,
-    simulated: &'a [SimulatedPoint],
+    full_size: &'a FullSize,
 }
 
 impl Series<'_> {
@@ -230,11 +241,13 @@ impl Series<'_> {
         let is_it = |it: &&SimulatedPoint| {
             it.design == *design && it.metric == series.metric && it.users == *users
         };
-        self.simulated.iter().find(is_it).map(|point| point.value)
+        self.full_size.simulated.iter().find(is_it).map(|point| point.value)
     }
 
+    /// Title of a design, as the publication has it.
     fn title(&self, design: usize) -> &str {
-        self.analysis.designs.get(design).map_or("?", |design| design.title.as_str())
+        let Some(design) = self.analysis.designs.get(design) else { return "?" };
+        self.full_size.titles.get(&design.name).unwrap_or(&design.title)
     }
 
     /// ` at 89 users`; nothing of a job.

@@ -10,7 +10,7 @@ mod collection;
 mod experiment;
 mod text;
 
-pub use build::{SimulatedPoint, entry, missing, simulated_points};
+pub use build::{FullSize, SimulatedPoint, entry, missing, simulated_points};
 pub use collection::{ATLAS_FORMAT, Atlas};
 pub use experiment::{Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin};
 pub use text::atlas_summary;

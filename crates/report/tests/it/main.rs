@@ -1,6 +1,7 @@
 //! Analyses of simulated executions whose truth is known.
 
 mod answers;
+mod atlas;
 mod axes;
 mod backups;
 mod block_load;

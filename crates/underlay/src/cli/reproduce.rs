@@ -19,7 +19,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use underlay_core::Nanos;
 use underlay_host::StateDir;
-use underlay_report::atlas::{AtlasExperiment, SimulatedPoint, entry, missing, simulated_points};
+use underlay_report::atlas::{
+    AtlasExperiment, FullSize, SimulatedPoint, entry, missing, simulated_points,
+};
 use underlay_report::{Atlas, atlas_summary};
 use underlay_study::{
     Colour, HostView, Plan, PlanOptions, Problems, Repeats, Source, StudySize, builtin_studies,
@@ -232,7 +234,7 @@ fn experiment(one: &Wanted, arguments: &Arguments) -> (AtlasExperiment, Result<(
     };
     let problem = outcome.as_ref().err().map(ToString::to_string);
     let shown = file_name(&record);
-    let entry = entry((&one.name, &shown), &analysis, &simulated(&plan.name, &one.source), problem);
+    let entry = entry((&one.name, &shown), &analysis, &full_size(&plan.name, &one.source), problem);
     // The report is one link away from the page.
     let report = answer::write_report(&analysis, &record.with_extension("html"));
     (entry, outcome.and(report))
@@ -252,17 +254,23 @@ fn run_study(one: &Wanted, plan: &Plan, arguments: &Arguments) -> Result<Execute
     lab::simulated::execute(plan, &how, &place()?, &mut progress)
 }
 
-/// What virtual time says at the size of the study: of a block load now, of databases in a record of `--simulate`. That
-/// there is nothing is no failure.
-fn simulated(name: &str, source: &Source) -> Vec<SimulatedPoint> {
+/// The study at its own size: what its designs are called there, and what virtual time says of them.
+fn full_size(name: &str, source: &Source) -> FullSize {
     let Ok((_, plan)) = check(source, &PlanOptions::default(), &HostView::unlimited()) else {
-        return Vec::new();
+        return FullSize::default();
     };
-    if plan.workload.kind.block().is_none() {
+    let titles = plan.designs.iter().map(|design| (design.name.clone(), design.title.clone()));
+    FullSize { titles: titles.collect(), simulated: simulated(name, source, &plan) }
+}
+
+/// What virtual time says: of a block load now, of databases in a record of `--simulate`. That there is nothing is no
+/// failure.
+fn simulated(name: &str, source: &Source, full: &Plan) -> Vec<SimulatedPoint> {
+    if full.workload.kind.block().is_none() {
         let simulation = records::simulated(name, source).and_then(|path| answer::read(&path).ok());
         return simulation.map_or_else(Vec::new, |analysis| simulated_points(&analysis));
     }
-    points(&plan).unwrap_or_else(|stop| {
+    points(full).unwrap_or_else(|stop| {
         errln!("{} is not simulated: {stop}", source.name);
         Vec::new()
     })

@@ -16,7 +16,7 @@ use underlay_report::analysis::{
     Reaction, RuledOut, RungValidity, Scope, Sensitivity, Setting, Source, Study, TimeClass,
     Validity, Verdict, WhatIf, Workload,
 };
-use underlay_report::atlas::{entry, missing};
+use underlay_report::atlas::{FullSize, entry, missing};
 
 use measures::{block_loads, curves, distributions, driver, operations, rungs, searches};
 use timelines::{runs, timelines, windows};
@@ -113,8 +113,8 @@ pub fn estimate(value: f64, spread: f64, key: u64) -> Estimate {
 
 /// An atlas of the invented analysis, and of a study that could not be run.
 pub fn atlas(size: Size) -> Atlas {
-    let done = entry(("paper/x1", "x1.sqlite"), &analysis(size), &[], None);
-    let job = entry(("paper/x3", "x3.sqlite"), &job(size), &[], None);
+    let done = entry(("paper/x1", "x1.sqlite"), &analysis(size), &FullSize::default(), None);
+    let job = entry(("paper/x3", "x3.sqlite"), &job(size), &FullSize::default(), None);
     let failed =
         missing("paper/x2", "A second test", "What else?", "not run here: no server".into());
     Atlas::new(vec![done, failed, job])
