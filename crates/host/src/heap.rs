@@ -28,7 +28,7 @@ mod tests {
     fn resident_bytes() -> u64 {
         let status = std::fs::read_to_string("/proc/self/statm").expect("Linux");
         let pages = status.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-        pages.expect("a number") * rustix::param::page_size() as u64
+        pages.expect("a number") * crate::page_cache::page_size() as u64
     }
 
     #[test]

@@ -26,13 +26,12 @@ pub mod loop_device;
 pub mod mount;
 pub mod page_cache;
 
-mod heap;
-
 pub mod capability;
 pub mod facts;
 
 mod bounded_file;
 mod child_setup;
+mod heap;
 mod mount_table;
 mod process_table;
 mod shared_memory;

@@ -82,7 +82,8 @@ fn cached_of(file: &File) -> std::io::Result<Bytes> {
     Ok(Bytes(pages as u64 * page_size() as u64))
 }
 
-fn page_size() -> usize {
+/// Bytes of a page of memory.
+pub(crate) fn page_size() -> usize {
     // SAFETY: sysconf takes a number; the page size is always known.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)

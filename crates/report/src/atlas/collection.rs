@@ -23,7 +23,8 @@ pub struct Atlas {
 
 impl Atlas {
     /// Puts an experiment in the place of an earlier one of the same study, or after the others. A simulation stands beside
-    /// an earlier run, and a run takes over what was simulated earlier and has no newer simulation.
+    /// an earlier run, and a run takes over what was simulated earlier and has no newer simulation. What has no result leaves
+    /// an earlier result.
     pub fn put(&mut self, experiment: AtlasExperiment) {
         let mut all = std::mem::take(&mut self.experiments);
         match all.iter_mut().find(|known| known.name == experiment.name) {
@@ -115,6 +116,14 @@ mod tests {
         assert_eq!(of(vec![run(3.0), simulation(1.5), run(1.8)]), both);
         let of_both = entry(EvidenceKind::Emulated, Some(1.8), Some(1.5));
         assert_eq!(of(vec![simulation(3.0), of_both]), both);
+    }
+
+    #[test]
+    fn an_entry_without_a_result_leaves_an_earlier_result() {
+        let both = entry(EvidenceKind::Emulated, Some(1.8), Some(1.5));
+        let mut atlas = Atlas::new(vec![both.clone()]);
+        atlas.put(missing("a", "", "", "a block load has no database".to_string()));
+        assert_eq!(atlas.experiments, [both]);
     }
 
     #[test]

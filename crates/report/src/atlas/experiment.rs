@@ -58,6 +58,10 @@ impl AtlasExperiment {
 
     /// What takes the place of an earlier entry of the same experiment.
     pub(super) fn after(mut self, earlier: &AtlasExperiment) -> AtlasExperiment {
+        // What could not be run or simulated says nothing against what was.
+        if self.evidence.is_none() && earlier.evidence.is_some() {
+            return earlier.clone();
+        }
         if self.is_simulated() && earlier.is_run() {
             let mut run = earlier.clone();
             run.take_simulation(&self);

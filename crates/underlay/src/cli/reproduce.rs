@@ -101,6 +101,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let mut failed: Option<Stop> = None;
     for one in &wanted {
         let (entry, outcome) = experiment(one, arguments);
+        if let (Some(problem), Ok(())) = (&entry.problem, &outcome) {
+            errln!("{}: {problem}", one.name);
+        }
         atlas.put(entry);
         // Last night's page is of use even if this night ends early.
         answer::write_atlas(&atlas, &arguments.page)?;
