@@ -19,7 +19,8 @@ use crate::child_setup::{ChildSetup, Lifetime, clean_command};
 use crate::error::HostError;
 use crate::process_table::{MARKER_VARIABLE, kill_marked, open_descriptor, wait_ended};
 use crate::shared_memory::{self, Segment, mapped_by};
-use crate::teardown::{Resource, Teardown, Ticket, new_marker};
+use crate::teardown::{Resource, Teardown, Ticket};
+use crate::unique_name::new_marker;
 use crate::user::User;
 
 /// What to start and how.

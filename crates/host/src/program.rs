@@ -2,7 +2,7 @@
 //!
 //! They die with us: the kernel kills them when the thread that waits for them dies, so that no
 //! half-finished `mkfs` keeps writing while its directory is being removed. The kernel does not kill
-//! what they started themselves, as `initdb` starts servers: [`run_program_tree`] is for those.
+//! what they started themselves, as `initdb` starts servers: [`crate::run_program_tree`] is for those.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,8 +13,6 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::child_setup::{ChildSetup, Lifetime, clean_command};
 use crate::error::HostError;
-use crate::process_table::MARKER_VARIABLE;
-use crate::teardown::{Resource, Teardown, new_marker};
 use crate::user::User;
 
 /// Where distributions keep what only root uses, which `PATH` often leaves out.
@@ -80,20 +78,6 @@ pub fn run_program_with(spec: &ProgramSpec<'_>) -> Result<String, HostError> {
         status: describe(output.status),
         stderr: last_lines(&String::from_utf8_lossy(explained)),
     })
-}
-
-/// [`run_program_with`] for a program that starts others. They are on the teardown stack, together with the shared memory
-/// that they map, while the program runs; what it leaves running is killed.
-pub fn run_program_tree(teardown: &Teardown, spec: &ProgramSpec<'_>) -> Result<String, HostError> {
-    let name = spec.program.file_name().unwrap_or(spec.program.as_os_str()).to_string_lossy();
-    let marker = new_marker(&name);
-    let ticket = teardown
-        .register(Resource::Process { marker: marker.clone(), name: name.clone().into_owned() })?;
-    let mut env = spec.env.clone();
-    env.push((MARKER_VARIABLE.into(), marker.into()));
-    let outcome = run_program_with(&ProgramSpec { env, ..spec.clone() });
-    teardown.release(ticket)?;
-    outcome
 }
 
 fn command(path: &Path, spec: &ProgramSpec<'_>) -> Command {

@@ -8,7 +8,7 @@ use std::thread;
 
 use underlay_core::Bytes;
 
-use super::{CgroupPaths, CgroupVersion};
+use super::paths::{CgroupPaths, CgroupVersion};
 use crate::error::HostError;
 
 /// Below this a server cannot even start.

@@ -13,54 +13,26 @@
 
 mod hierarchy;
 mod limits;
+mod paths;
+mod removal;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::error::HostError;
-use crate::process_table::kill_pids;
-use crate::teardown::{Removal, Resource, Teardown, Ticket, new_marker};
+use crate::teardown::{Resource, Teardown, Ticket};
+use crate::unique_name::new_marker;
 
 pub(crate) use hierarchy::Hierarchies;
 pub use limits::{CgroupLimits, Unenforced};
+pub use paths::{CgroupPaths, CgroupVersion};
+pub(crate) use removal::remove;
 
 use hierarchy::{hand_all_down, v1_parent};
 use limits::{change_cpus, check_limits, cpus_in_force, limit_cpus, limit_memory, no_controller};
-
-/// A group whose last process was killed takes a moment to become empty.
-const REMOVE_LIMIT: Duration = Duration::from_secs(10);
-
-/// Which interface of the kernel the group's limits are set through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CgroupVersion {
-    /// One hierarchy per controller.
-    V1,
-    /// One hierarchy.
-    V2,
-}
-
-/// The directories of a group; on version 2 they are all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CgroupPaths {
-    /// Of the hierarchy that carries the memory controller.
-    pub version: CgroupVersion,
-    /// Where `memory.*` is.
-    pub memory: Option<PathBuf>,
-    /// Where `cpu.*` is.
-    pub cpu: Option<PathBuf>,
-    /// Where `cpuacct.*` is (version 1), or `cpu.stat` (version 2).
-    pub cpuacct: Option<PathBuf>,
-    /// Where `blkio.*` is (version 1), or `io.stat` (version 2).
-    pub blkio: Option<PathBuf>,
-    /// The group in the version 2 tree, which has `cpu.stat` and `*.pressure` even on hosts whose
-    /// controllers are all version 1.
-    pub unified: Option<PathBuf>,
-}
 
 /// A control group. Clones name the same group. It stays when this is dropped: the teardown stack
 /// removes it.
@@ -188,59 +160,6 @@ impl Cgroup {
             })
             .collect()
     }
-}
-
-impl CgroupPaths {
-    /// The distinct directories.
-    pub fn all(&self) -> BTreeSet<PathBuf> {
-        [&self.memory, &self.cpu, &self.cpuacct, &self.blkio, &self.unified]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect()
-    }
-
-    fn slots(&mut self) -> [&mut Option<PathBuf>; 5] {
-        [&mut self.memory, &mut self.cpu, &mut self.cpuacct, &mut self.blkio, &mut self.unified]
-    }
-}
-
-/// Kills what is in the groups and removes them.
-pub(crate) fn remove(paths: &[PathBuf]) -> Result<Removal, HostError> {
-    let mut removal = Removal::WasGone;
-    for path in paths {
-        if remove_one(path)? {
-            removal = Removal::Removed;
-        }
-    }
-    Ok(removal)
-}
-
-fn remove_one(path: &Path) -> Result<bool, HostError> {
-    let deadline = Instant::now() + REMOVE_LIMIT;
-    loop {
-        kill_members(path)?;
-        match fs::remove_dir(path) {
-            Ok(()) => return Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error)
-                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline =>
-            {
-                thread::sleep(Duration::from_millis(20));
-            }
-            Err(error) => return Err(HostError::file("remove", path)(error)),
-        }
-    }
-}
-
-fn kill_members(path: &Path) -> Result<(), HostError> {
-    let pids = members(path);
-    kill_pids(&pids, "member of a control group", |pid| members(path).contains(&pid)).map(|_| ())
-}
-
-fn members(path: &Path) -> Vec<u32> {
-    let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Where the group's directories would be, and why some cannot be.

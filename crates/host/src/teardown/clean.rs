@@ -9,7 +9,7 @@ use crate::process_table::start_ticks;
 use crate::state_dir::StateDir;
 use crate::teardown::resource::Resource;
 use crate::teardown::stack_file::{Contents, EXTENSION, NEW_EXTENSION, StackFile, Takeover};
-use crate::teardown::unwind_pending;
+use crate::teardown::unwinding::unwind_pending;
 
 /// What [`clean`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

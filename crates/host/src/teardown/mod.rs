@@ -16,39 +16,34 @@
 mod clean;
 mod orphan;
 mod removal;
+mod remove;
 mod resource;
 mod stack_file;
+mod unwinding;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::HostError;
 use crate::loop_device;
-use crate::mount;
+use crate::mount_point;
+use crate::real_path::real_path;
 use crate::state_dir::StateDir;
+use crate::unique_name::{file_name_part, unique};
 
 pub use clean::{CleanReport, clean};
 pub use orphan::Orphan;
 pub(crate) use removal::{Removal, counted};
 pub use resource::Resource;
+pub use unwinding::Leftover;
 
-use removal::remove;
+use remove::remove;
 use stack_file::{Header, StackFile};
+use unwinding::unwind_pending;
 
 /// Names one registered resource of one stack.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
-
-/// A resource that could not be removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leftover {
-    /// What it is.
-    pub resource: Resource,
-    /// Why it is still there.
-    pub reason: String,
-}
 
 /// A stack of this process. Clones share it.
 #[derive(Clone, Debug)]
@@ -192,48 +187,10 @@ impl Stack {
     }
 }
 
-/// A value for `UNDERLAY_RESOURCE` that no other process on this host has or had.
-pub(crate) fn new_marker(name: &str) -> String {
-    format!("{}-{}-{:x}", file_name_part(name), std::process::id(), unique())
-}
-
-/// Removes resources, last first, in passes as long as something yields: killing a server further
-/// down lets go of the mount further up. What cannot be removed is returned, first registered first.
-///
-/// Shared memory comes after all others: it was registered when its server was up, and is free when
-/// its server is gone.
-fn unwind_pending(
-    mut pending: Vec<(u64, Resource)>,
-    mut gone: impl FnMut(u64, &Resource, Removal) -> Result<(), HostError>,
-) -> Vec<Leftover> {
-    let is_memory = |resource: &Resource| {
-        matches!(resource, Resource::SharedMemory { .. } | Resource::PostgresqlMemory { .. })
-    };
-    pending.sort_by_key(|(_, resource)| !is_memory(resource));
-    loop {
-        let before = pending.len();
-        let mut kept: Vec<(u64, Resource)> = Vec::new();
-        let mut leftovers: Vec<Leftover> = Vec::new();
-        while let Some((id, resource)) = pending.pop() {
-            let removed = remove(&resource).and_then(|removal| gone(id, &resource, removal));
-            if let Err(error) = removed {
-                leftovers.push(Leftover { resource: resource.clone(), reason: error.to_string() });
-                kept.push((id, resource));
-            }
-        }
-        if kept.is_empty() || kept.len() == before {
-            leftovers.reverse();
-            return leftovers;
-        }
-        kept.reverse();
-        pending = kept;
-    }
-}
-
 fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
     match resource {
         Resource::Directory { path } | Resource::File { path } => refuse_path(path),
-        Resource::Mount { target } if mount::is_mount_point(target)? => {
+        Resource::Mount { target } if mount_point::is_mount_point(target)? => {
             Err(HostError::AlreadyMounted(target.clone()))
         }
         Resource::Loop { backing_file } if !loop_device::loop_devices(backing_file)?.is_empty() => {
@@ -273,29 +230,4 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         | Resource::PostgresqlMemory { .. }
         | Resource::Cgroup { .. }) => other,
     })
-}
-
-/// The path with its existing part resolved.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
-    path.ancestors()
-        .find_map(|ancestor| {
-            let real = ancestor.canonicalize().ok()?;
-            let rest = path.strip_prefix(ancestor).ok()?;
-            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-        })
-        .unwrap_or_else(|| path.to_path_buf())
-}
-
-fn file_name_part(text: &str) -> String {
-    text.chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '_' })
-        .take(32)
-        .collect()
-}
-
-/// Differs from call to call and from process to process, restarts of the host included.
-fn unique() -> u128 {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since_epoch.as_nanos() << 16 | u128::from(COUNTER.fetch_add(1, Ordering::Relaxed) & 0xffff)
 }

@@ -1,7 +1,6 @@
-//! Loop devices: a file as a block device.
+//! Attaching a file: registered first, then configured in one step.
 //!
-//! The kernel is asked directly: `LOOP_CONFIGURE` (Linux 5.8) sets file, sector size and direct I/O
-//! in one step, so that no half-configured device is ever visible.
+//! It deliberately detaches nothing: the teardown stack does.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,21 +12,19 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 
 use crate::error::HostError;
-use crate::facts::line;
-use crate::teardown::{Removal, Resource, Teardown, Ticket, counted};
+use crate::teardown::{Resource, Teardown, Ticket};
+
+use super::control::{SETTLE_LIMIT, control, device_name};
 
 const CONTROL: &str = "/dev/loop-control";
 
 // linux/loop.h
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
-const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// Others may take the free device between our question and our use of it.
 const ATTEMPTS: u32 = 64;
-/// How long the device node and the end of a detachment may take to show.
-const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// `struct loop_info64` of linux/loop.h.
 #[repr(C)]
@@ -110,68 +107,6 @@ impl LoopDevice {
     pub fn detach(self) -> Result<(), HostError> {
         self.teardown.release(self.ticket)
     }
-}
-
-/// The loop devices (`/dev/loopN`) whose backing file is exactly this path.
-pub fn loop_devices(backing: &Path) -> Result<Vec<PathBuf>, HostError> {
-    let dir = Path::new("/sys/block");
-    let entries = fs::read_dir(dir).map_err(HostError::file("list", dir))?;
-    let mut devices: Vec<PathBuf> = entries
-        .flatten()
-        .filter(|entry| serves(&entry.path(), backing))
-        .map(|entry| Path::new("/dev").join(entry.file_name()))
-        .collect();
-    devices.sort();
-    Ok(devices)
-}
-
-/// Detaches the loop devices of a backing file and waits until they are free.
-pub(crate) fn detach_all(backing: &Path) -> Result<Removal, HostError> {
-    let devices = loop_devices(backing)?;
-    for device in &devices {
-        detach(device, backing)?;
-    }
-    Ok(counted(devices.len()))
-}
-
-fn detach(device: &Path, backing: &Path) -> Result<(), HostError> {
-    let block = Path::new("/sys/block").join(device_name(device));
-    let deadline = Instant::now() + SETTLE_LIMIT;
-    while serves(&block, backing) {
-        {
-            // While a process has it open the kernel detaches it at the last close, so our own
-            // descriptor must be closed before we look again.
-            let file = File::open(device).map_err(HostError::file("open", device))?;
-            match control(&file, LOOP_CLR_FD, 0) {
-                Ok(_) => {}
-                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
-                Err(error) => return Err(HostError::file("detach", device)(error)),
-            }
-        }
-        if !serves(&block, backing) {
-            break;
-        }
-        if Instant::now() >= deadline {
-            // Some other program has a file on it open. The kernel detaches it when that is closed.
-            if line(&block.join("loop/autoclear").to_string_lossy()).as_deref() == Some("1") {
-                tracing::warn!(device = %device.display(), "still in use, detaches at last close");
-                return Ok(());
-            }
-            let busy = io::Error::from_raw_os_error(libc::EBUSY);
-            return Err(HostError::file("detach (it is still in use)", device)(busy));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// The kernel appends ` (deleted)` to the name of an unlinked file.
-fn serves(block: &Path, backing: &Path) -> bool {
-    fs::read_to_string(block.join("loop/backing_file")).is_ok_and(|text| {
-        let text = text.trim_end_matches('\n');
-        let name = text.strip_suffix(" (deleted)").unwrap_or(text);
-        Path::new(name) == backing || Path::new(text) == backing
-    })
 }
 
 /// The kernel would cut off the rest silently.
@@ -259,13 +194,6 @@ fn configure(device: &File, file: &File, backing: &Path, sector_bytes: u32) -> i
     control(device, LOOP_CONFIGURE, &raw const config as usize).map(|_| ())
 }
 
-fn control(file: &File, request: libc::c_ulong, argument: usize) -> io::Result<i32> {
-    // SAFETY: the requests of this module take either no argument or a pointer to a LoopConfig that
-    // lives across the call; its layout is the kernel's. The descriptor is open.
-    let outcome = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
-    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(outcome) }
-}
-
 fn require_direct_io(device: &Path, backing: &Path) -> Result<(), HostError> {
     let flag = Path::new("/sys/block").join(device_name(device)).join("loop/dio");
     let text = fs::read_to_string(&flag).map_err(HostError::file("read", &flag))?;
@@ -279,10 +207,6 @@ fn require_direct_io(device: &Path, backing: &Path) -> Result<(), HostError> {
             backing.display()
         ),
     })
-}
-
-fn device_name(device: &Path) -> &str {
-    device.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 #[cfg(test)]
