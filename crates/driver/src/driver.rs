@@ -22,7 +22,8 @@ use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{DriveTick, ThreadLoad};
 use crate::timers::{Alarm, Clock, Timers};
-use crate::worker::{AccountingOf, Command, ThreadEnd, Worker, run_worker};
+use crate::worker::{AccountingOf, Worker};
+use crate::worker_thread::{Command, ThreadEnd, run_worker};
 
 /// How long a tick waits for a thread that does not answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);

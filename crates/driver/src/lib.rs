@@ -28,6 +28,7 @@ mod thread_tick;
 mod timers;
 mod user;
 mod worker;
+mod worker_thread;
 
 #[cfg(test)]
 mod rehearsal;

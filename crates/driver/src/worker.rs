@@ -1,14 +1,11 @@
-//! One worker thread: its users, its clockwork, its commands.
+//! What one worker thread has: its users, its backlog, its counts. Its run loop is in [`crate::worker_thread`].
 //!
 //! Everything here belongs to the thread, so it is shared between its tasks by plain cells; the only
 //! way in from other threads is the channel of commands.
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::session::Connector;
 use underlay_workload::transactional::{Mix, Workload};
@@ -19,15 +16,14 @@ use crate::cpu_cost::{CpuCost, thread_cpu_ns};
 use crate::cpu_debt::{OwnDebt, PacedSession};
 use crate::permits::Permits;
 use crate::slot::{Doing, Slot};
-use crate::spec::{DriveSpec, Handicap, Pacing};
+use crate::spec::{DriveSpec, Pacing};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{ThreadLoad, Users};
 use crate::timers::{Timers, Token};
-use crate::user::virtual_user;
 
 /// The regular round of a thread; how late it comes is the lag of the thread's run loop. Each wakes the thread, which costs as
 /// much as a short transaction does: one every 10 ms was a twelfth of all wake-ups at 2,300 transactions per second.
-const HEARTBEAT: Nanos = Nanos::from_millis(50);
+pub(super) const HEARTBEAT: Nanos = Nanos::from_millis(50);
 /// Heartbeats between two looks for attempts that take too long.
 const ROUNDS_PER_SCAN: u64 = 2;
 /// An attempt older than this makes its user count as stalled.
@@ -39,28 +35,6 @@ const ANSWER_GRACE: Nanos = Nanos::from_secs(1);
 const ARRIVALS_AT_ONCE: u32 = 1_000;
 /// Sessions being opened at the same time, over all threads.
 const CONNECTING_MAX: u32 = 16;
-
-/// What a thread can be told.
-pub(crate) enum Command {
-    /// The users with numbers below `users` shall be active.
-    SetUsers { users: u32, at: Nanos },
-    /// The open-loop rate shall change.
-    SetRate { rate_per_second: f64, ramp: Nanos, at: Nanos },
-    /// Types of transactions shall be chosen so from now on.
-    SetMix(Mix),
-    /// Transactions shall take this much more of the load generator.
-    SetHandicap(Handicap),
-    /// Hand over the counts.
-    Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
-    /// Finish what is in progress within the grace.
-    Stop { grace: Nanos },
-}
-
-/// What a thread leaves behind.
-pub(crate) struct ThreadEnd<B> {
-    pub(crate) tick: ThreadTick,
-    pub(crate) accounting: B,
-}
 
 /// The transaction, the answer and the accounting of a connector's workload.
 pub(crate) type TransactionOf<C> = <<C as Connector>::Workload as Workload>::Transaction;
@@ -103,7 +77,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) open_sessions: Cell<u32>,
     pub(crate) cpu_cost: CpuCost,
     pub(crate) own_debt: OwnDebt,
-    share: Share,
+    pub(super) share: Share,
     attempt_limit: Nanos,
     active_users: Cell<u32>,
     schedule: RefCell<Option<ArrivalSchedule>>,
@@ -196,7 +170,7 @@ impl<C: Connector> Worker<C> {
         self.attempt_limit.into()
     }
 
-    fn set_users(&self, users: u32, at: Nanos) {
+    pub(super) fn set_users(&self, users: u32, at: Nanos) {
         let before = self.active_users.replace(users);
         if (before == 0) != (users == 0)
             && let Some(schedule) = &mut *self.schedule.borrow_mut()
@@ -213,7 +187,7 @@ impl<C: Connector> Worker<C> {
         self.dispatch_arrivals(self.timers.clock().now());
     }
 
-    fn set_rate(&self, rate_per_second: f64, ramp: Nanos, at: Nanos) {
+    pub(super) fn set_rate(&self, rate_per_second: f64, ramp: Nanos, at: Nanos) {
         self.rate.set((rate_per_second, ramp));
         if self.active_users.get() > 0
             && let Some(schedule) = &mut *self.schedule.borrow_mut()
@@ -251,7 +225,7 @@ impl<C: Connector> Worker<C> {
         }
     }
 
-    fn stop(&self, grace: Nanos) {
+    pub(super) fn stop(&self, grace: Nanos) {
         if !self.is_running() {
             return;
         }
@@ -287,7 +261,7 @@ impl<C: Connector> Worker<C> {
         }
     }
 
-    fn fire(&self, now: Nanos, due: Nanos, token: Token) {
+    pub(super) fn fire(&self, now: Nanos, due: Nanos, token: Token) {
         match token {
             Token::User(index) => {
                 self.counts.borrow_mut().dispatch_lag.record((now - due).0);
@@ -310,7 +284,7 @@ impl<C: Connector> Worker<C> {
         }
     }
 
-    fn take_tick(&self) -> ThreadTick {
+    pub(super) fn take_tick(&self) -> ThreadTick {
         let types = self.connector.workload().shape().types.len();
         let mut tick = self.counts.replace(ThreadTick::new(types));
         tick.users = self.users();
@@ -337,67 +311,6 @@ impl<C: Connector> Worker<C> {
             }
         }
         users
-    }
-}
-
-/// Runs a thread's users until it is stopped and they have all finished. Needs a runtime of local tasks.
-pub(crate) async fn run_worker<C: Connector>(
-    worker: Worker<C>,
-    mut commands: UnboundedReceiver<Command>,
-) -> ThreadEnd<AccountingOf<C>> {
-    let worker = Rc::new(worker);
-    let mut users = JoinSet::new();
-    for index in 0..worker.slots.len() {
-        users.spawn_local(virtual_user(Rc::clone(&worker), index as u32));
-    }
-    let clockwork = tokio::task::spawn_local(clockwork(Rc::clone(&worker)));
-    let mut listening = true;
-    loop {
-        tokio::select! {
-            biased;
-            command = commands.recv(), if listening => match command {
-                Some(command) => obey(&worker, command),
-                // Nobody can stop it any more, so it stops itself.
-                None => {
-                    listening = false;
-                    worker.stop(Nanos::ZERO);
-                }
-            },
-            ended = users.join_next() => match ended {
-                Some(Ok(())) => {}
-                Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
-                None => break,
-            },
-        }
-    }
-    clockwork.abort();
-    ThreadEnd { tick: worker.take_tick(), accounting: worker.accounting.take() }
-}
-
-fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
-    match command {
-        Command::SetUsers { users, at } => worker.set_users(users, at),
-        Command::SetRate { rate_per_second, ramp, at } => {
-            worker.set_rate(rate_per_second, ramp, at)
-        }
-        Command::SetHandicap(handicap) => {
-            worker.cpu_cost.set_factor(handicap.cpu.max(1.0));
-            worker.connection_surcharge.set(handicap.connections.max(1.0) - 1.0);
-        }
-        Command::SetMix(mix) => *worker.mix.borrow_mut() = mix,
-        // Who asked may have lost patience; the counts are then lost with the driver.
-        Command::Tick(reply) => drop(reply.send((worker.share.index, worker.take_tick()))),
-        Command::Stop { grace } => worker.stop(grace),
-    }
-}
-
-async fn clockwork<C: Connector>(worker: Rc<Worker<C>>) {
-    worker.timers.set(worker.timers.clock().now() + HEARTBEAT, Token::Heartbeat);
-    loop {
-        let now = worker.timers.wait().await;
-        while let Some((due, token)) = worker.timers.take_due(now) {
-            worker.fire(now, due, token);
-        }
     }
 }
 

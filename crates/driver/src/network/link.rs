@@ -1,6 +1,6 @@
 //! One direction of the link: when what is sent now will have arrived. Pure; times are nanoseconds of one clock.
 
-use super::NetworkSpec;
+use super::spec::NetworkSpec;
 
 /// One direction.
 #[derive(Clone, Copy, Debug)]

@@ -11,33 +11,26 @@
 mod connection;
 mod link;
 mod relay;
+mod shared;
+mod spec;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
 pub use connection::WINDOW_BYTES;
 use relay::Relay;
+use shared::{Counters, Shared};
+pub use spec::NetworkSpec;
 
 /// Real-time priority of the relay's thread, where the host allows it: the lowest one. A network needs no processor of
 /// the server's, so what passes it must not wait for one.
 const PRIORITY: i32 = 1;
-
-/// A network, in the host's time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NetworkSpec {
-    /// What it adds to a round trip, half of it each way.
-    pub round_trip: Duration,
-    /// What each direction carries; `None` = any amount.
-    pub bytes_per_second: Option<u64>,
-}
 
 /// What passed since the start, all counters but the last two. Times are the host's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,26 +60,6 @@ pub struct ClientNetwork {
     is_prompt: bool,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What the relay shares with its owner.
-#[derive(Debug)]
-struct Shared {
-    wake: OwnedFd,
-    stop: AtomicBool,
-    counters: Counters,
-}
-
-/// [`NetworkCounts`] as they are counted.
-#[derive(Debug, Default)]
-struct Counters {
-    round_trips: AtomicU64,
-    delay_ns: AtomicU64,
-    late_ns: AtomicU64,
-    pieces: AtomicU64,
-    bytes: [AtomicU64; 2],
-    cpu_ns: AtomicU64,
-    connections: AtomicU64,
 }
 
 /// Reads the counters of a network, also after its end.

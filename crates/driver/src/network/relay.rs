@@ -18,7 +18,8 @@ use rustix::time::{
 
 use super::connection::{CLIENT, Connection, Received, SERVER};
 use super::link::Link;
-use super::{NetworkSpec, Shared};
+use super::shared::Shared;
+use super::spec::NetworkSpec;
 
 /// Marks the events of what is no connection.
 const LISTENER: u64 = u64::MAX;

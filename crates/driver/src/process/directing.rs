@@ -9,6 +9,7 @@ use std::time::Duration;
 use underlay_core::Nanos;
 use underlay_workload::transactional::{Mix, RunAccounting, Shape};
 
+use super::lost::LostDriver;
 use super::wire::{Answer, Command, mix_line};
 use crate::error::DriveError;
 use crate::spec::Handicap;
@@ -28,11 +29,6 @@ pub struct DriverProcess<B> {
     end: Mutex<End>,
     accounting: PhantomData<fn() -> B>,
 }
-
-/// A load generator's process that ended, or said what no load generator says.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the load generator's process is lost: {0}")]
-pub struct LostDriver(pub String);
 
 #[derive(Debug)]
 struct End {

@@ -5,12 +5,14 @@
 //! version. It starts no process and knows no control group; whoever starts one connects both ends.
 
 mod directing;
+mod lost;
 mod serving;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use directing::{DriverProcess, LostDriver};
+pub use directing::DriverProcess;
+pub use lost::LostDriver;
 pub use serving::serve;
 pub use wire::SpecLine;

@@ -26,7 +26,8 @@ use crate::spec::{DriveSpec, Handicap};
 use crate::thread_tick::ThreadTick;
 use crate::tick::TypeTick;
 use crate::timers::{Alarm, Clock, Timers};
-use crate::worker::{Command, ThreadEnd, Worker, run_worker};
+use crate::worker::Worker;
+use crate::worker_thread::{Command, ThreadEnd, run_worker};
 
 const ALONE: Share = Share { index: 0, of: 1 };
 
