@@ -5,8 +5,8 @@ use crate::error::ExportError;
 use crate::record::Record;
 use underlay_core::CheckOutcome;
 
+use super::columns::{BEGIN, END, RUN};
 use super::csv_file::{Directory, run_text, text};
-use super::{BEGIN, END, RUN};
 
 pub(super) fn export_events(
     record: &Record,

@@ -4,8 +4,8 @@ use crate::entities::Run;
 use crate::error::ExportError;
 use crate::record::Record;
 
+use super::columns::{BEGIN, END, RUN};
 use super::csv_file::{Directory, run_text, text};
-use super::{BEGIN, END, RUN};
 
 pub(super) fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportError> {
     let mut file = out.table(

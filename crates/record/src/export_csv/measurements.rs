@@ -5,8 +5,8 @@ use crate::entities::{Run, RunId, WaitCount};
 use crate::error::ExportError;
 use crate::record::Record;
 
+use super::columns::{BEGIN, BUCKETS, END, RUN};
 use super::csv_file::{Directory, buckets, text, value_text, window};
-use super::{BEGIN, BUCKETS, END, RUN};
 
 pub(super) fn export_transactions(
     record: &Record,

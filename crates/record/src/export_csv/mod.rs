@@ -4,6 +4,7 @@
 //! on the run's clock. `COLUMNS.md` in the directory documents every column; it is generated from the same
 //! declarations as the headers, so that the two cannot differ.
 
+mod columns;
 mod csv_file;
 mod events;
 mod execution;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::error::ExportError;
 use crate::record::Record;
 
-use csv_file::{ColumnDoc, Directory};
+use csv_file::Directory;
 use events::export_events;
 use execution::{export_execution, export_runs};
 use measurements::{export_distributions, export_ticks, export_transactions, export_waits};
@@ -32,12 +33,3 @@ pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, Exp
     export_ticks(record, &runs, &mut out)?;
     out.finish()
 }
-
-const RUN: ColumnDoc<'static> = ("run", "id of the run; empty: concerns all runs");
-
-const BEGIN: ColumnDoc<'static> = ("begin_ns", "begin of the window, ns on the run's clock");
-
-const END: ColumnDoc<'static> = ("end_ns", "end of the window, ns on the run's clock");
-
-const BUCKETS: &str =
-    "non-empty histogram buckets as `lower bound ns:width ns:count`, space separated";
