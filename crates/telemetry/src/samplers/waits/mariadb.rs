@@ -10,7 +10,7 @@
 
 use super::chain::{LOCK, Link};
 use super::mariadb_event;
-use super::tally::{Sample, Sampled};
+use super::sample::{Sample, Sampled};
 use super::threads::Doing;
 use crate::item::WaitKey;
 use mysql_async::prelude::Queryable;
@@ -209,7 +209,7 @@ fn key(sleeps: bool, waits_for_row: bool, state: &str) -> WaitKey {
 #[cfg(test)]
 mod tests {
     use super::{key, name_reads};
-    use crate::samplers::waits::tally::Sampled;
+    use crate::samplers::waits::sample::Sampled;
     use crate::samplers::waits::threads::Doing;
 
     #[test]

@@ -27,6 +27,7 @@ mod mariadb;
 mod mariadb_event;
 mod query;
 mod root;
+mod sample;
 mod tally;
 mod threads;
 
@@ -42,9 +43,10 @@ use crate::stop::Wakeup;
 use crate::targets::SamplingRates;
 use crate::tier::Account;
 use query::Statements;
+use sample::{Sample, is_client, with_doing};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tally::{Sample, Tally, with_doing};
+use tally::Tally;
 use threads::Threads;
 use underlay_core::Nanos;
 use underlay_core::series::Layer;
@@ -350,7 +352,7 @@ impl Waits {
         let mut sample = session.run(async |client| query::counts(client, &statements).await)?;
         look_at_threads(&mut self.threads, &mut sample);
         let end = common.now();
-        let waits = |key| tally::is_client(key) && key.class == chain::LOCK;
+        let waits = |key| is_client(key) && key.class == chain::LOCK;
         let someone_waits = sample.iter().any(|session| waits(&session.key));
         self.count(begin, end, sample);
         if self.periods_since_holders >= self.holders_every {
@@ -362,7 +364,7 @@ impl Waits {
 
     /// Counts one sample.
     fn count(&mut self, begin: Nanos, end: Nanos, sample: Sample) {
-        let clients = || sample.iter().filter(|session| tally::is_client(&session.key));
+        let clients = || sample.iter().filter(|session| is_client(&session.key));
         self.costs.sessions = clients().count() as f64;
         self.seen = clients().map(|session| session.thread).collect();
         self.seen.sort_unstable();

@@ -1,7 +1,7 @@
 //! The two queries on the server's sessions.
 
 use super::chain::{LOCK, Link};
-use super::tally::{Sample, Sampled};
+use super::sample::{Sample, Sampled};
 use crate::item::WaitKey;
 use crate::source::Status;
 use crate::sql_session::APPLICATION_NAME;

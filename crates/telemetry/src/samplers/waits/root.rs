@@ -5,7 +5,7 @@
 //! another session reads. Who writes and who reads is visible in the same sample; where no session is seen to, the
 //! one waited for has no wait of its own, which means that it runs or could.
 
-use super::tally::{Sample, is_client, with_doing};
+use super::sample::{Sample, is_client, with_doing};
 use super::threads::Doing;
 use crate::item::WaitKey;
 
@@ -89,7 +89,7 @@ fn reads_page(key: &WaitKey, _: Option<Doing>) -> bool {
 mod tests {
     use super::{Roots, awake, find};
     use crate::item::WaitKey;
-    use crate::samplers::waits::tally::{Sampled, with_doing};
+    use crate::samplers::waits::sample::{Sampled, with_doing};
     use crate::samplers::waits::threads::Doing;
 
     fn session(class: &str, event: &str, doing: Option<Doing>) -> Sampled {
