@@ -5,5 +5,6 @@
 
 pub(crate) mod device;
 pub(crate) mod front;
+mod layout;
 pub(crate) mod negotiation;
 pub(crate) mod protocol;

@@ -1,6 +1,6 @@
 //! What the kernel's FUSE offers at the beginning of a mount, and what this server takes of it. Pure.
 
-use super::protocol::{Layout, PAGE_BYTES};
+use super::layout::{Layout, PAGE_BYTES};
 
 const MAJOR: u32 = 7;
 const MINOR: u32 = 31;

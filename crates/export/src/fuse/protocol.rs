@@ -8,6 +8,7 @@
 //! answer:  length u32, error i32 (negative errno), unique u64, body
 //! ```
 
+use super::layout::{Layout, PAGE_BYTES};
 use super::negotiation::Offer;
 
 /// Size of the header of a request.
@@ -25,7 +26,6 @@ const OPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
 /// Attributes of an inode never change behind the kernel's back; seconds.
 const VALID_SECONDS: u64 = 86_400;
-pub(super) const PAGE_BYTES: u32 = 4096;
 
 /// One request of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,40 +265,6 @@ pub(crate) fn directory<'a>(
         listing.resize(listing.len().next_multiple_of(8), 0);
     }
     listing
-}
-
-/// Lays fields out one after the other; what is not set is zero.
-pub(super) struct Layout<const N: usize> {
-    bytes: [u8; N],
-    used: usize,
-}
-
-impl<const N: usize> Layout<N> {
-    pub(super) fn new() -> Layout<N> {
-        Layout { bytes: [0; N], used: 0 }
-    }
-
-    fn put(&mut self, field: &[u8]) -> &mut Layout<N> {
-        self.bytes[self.used..self.used + field.len()].copy_from_slice(field);
-        self.used += field.len();
-        self
-    }
-
-    pub(super) fn u16(&mut self, value: u16) -> &mut Layout<N> {
-        self.put(&value.to_ne_bytes())
-    }
-
-    pub(super) fn u32(&mut self, value: u32) -> &mut Layout<N> {
-        self.put(&value.to_ne_bytes())
-    }
-
-    pub(super) fn u64(&mut self, value: u64) -> &mut Layout<N> {
-        self.put(&value.to_ne_bytes())
-    }
-
-    pub(super) fn finish(self) -> [u8; N] {
-        self.bytes
-    }
 }
 
 #[cfg(test)]
