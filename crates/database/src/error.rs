@@ -77,7 +77,7 @@ pub enum TargetError {
     PasswordNotText,
     /// It would have no effect.
     #[error(
-        "the database URL has an option{} that would have no effect; known are {}",
+        "the database URL has an option{} that would have no effect; supported are {}",
         .name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default(),
         .known.join(", ")
     )]
@@ -96,7 +96,7 @@ pub enum TargetError {
         name: &'static str,
     },
     /// What it asks of TLS is not known or cannot be had.
-    #[error("the database URL cannot have the TLS it asks for: {reason}")]
+    #[error("the TLS options of the database URL cannot be used: {reason}")]
     Tls {
         /// What is wrong, and what to do.
         reason: String,
@@ -242,7 +242,7 @@ impl SessionError {
 
     /// The session was used again after it had lost its connection.
     pub(crate) fn lost_before() -> SessionError {
-        let message = "the session had lost its connection before; open another";
+        let message = "the session has already lost its connection; open another one";
         SessionError { class: ErrorClass::ConnectionLost, ..SessionError::refusal(message) }
     }
 
@@ -287,7 +287,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(cause) = error.source()
         && cause.to_string() == "server does not support TLS"
     {
-        return "the server does not offer TLS, which the URL demands: switch it on there (ssl = on), or write \
+        return "the server does not offer TLS, which the URL demands: enable it on the server (ssl = on), or write \
                 `sslmode=prefer` or `disable`"
             .to_string();
     }

@@ -26,11 +26,11 @@ pub fn look_up(path: &Path, target: &Target) -> Result<Option<Secret>, String> {
         Ok(metadata) => metadata,
     };
     if !metadata.is_file() {
-        return Err(format!("the password file {shown} is no plain file"));
+        return Err(format!("the password file {shown} is not a regular file"));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "the password file {shown} can be read by others, and is not used: take that from them (chmod 0600)"
+            "the password file {shown} can be read by other users and is not used: run chmod 0600 on it"
         ));
     }
     let text = read_small_text(path)

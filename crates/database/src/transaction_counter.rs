@@ -12,12 +12,12 @@ use crate::{Engine, mariadb};
 pub(crate) const HAND_IN: &str = "DO $$ BEGIN PERFORM pg_stat_force_next_flush(); \
     EXCEPTION WHEN undefined_function THEN NULL; END $$";
 
-const OF_POSTGRESQL: &str = "PostgreSQL: commits and rollbacks of this database, all sessions, as pg_stat_database counts them, up to \
-     a second late (ten, of sessions that fall idle)";
+const OF_POSTGRESQL: &str = "PostgreSQL: commits and rollbacks of this database, all sessions, as pg_stat_database \
+     counts them, up to a second late (ten seconds for sessions that become idle)";
 const OF_MARIADB: &str = "MariaDB: COMMIT and ROLLBACK statements of the whole server, Com_commit and Com_rollback; statements \
      that commit by themselves do not count";
-const OF_STATEMENTS: &str = "MariaDB: statements of the whole server that committed by themselves, Handler_commit; nobody said BEGIN, \
-     COMMIT or ROLLBACK meanwhile";
+const OF_STATEMENTS: &str = "MariaDB: statements of the whole server that committed by themselves, Handler_commit; no \
+     session sent BEGIN, COMMIT or ROLLBACK in that time";
 
 /// What an engine has counted at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub enum DatastoreError {
     #[error("the cluster cannot be used: {}", join(.0))]
     BadCluster(Vec<ClusterProblem>),
     /// What a cluster remembers does not fit it, or its data.
-    #[error("what the cluster remembers in `{}` cannot be used: {reason}", path.display())]
+    #[error("the cluster's state in `{}` cannot be used: {reason}", path.display())]
     BadMemory {
         /// Where.
         path: PathBuf,
@@ -132,7 +132,8 @@ pub enum DatastoreError {
     },
     /// The host is slower than the device.
     #[error(
-        "device `{device}` answers a read in {typical}, faster than this host can hand one through ({floor}); simulate it in virtual time, or choose a slower device"
+        "device `{device}` completes a read in {typical}, faster than this host can pass one on ({floor}); simulate \
+         it in virtual time, or choose a slower device"
     )]
     FasterThanHost {
         /// The device.
@@ -143,7 +144,7 @@ pub enum DatastoreError {
         floor: Nanos,
     },
     /// The server process ended.
-    #[error("the datastore server ended ({exit}); its last words: {last_words}")]
+    #[error("the datastore server ended ({exit}); its last output: {last_words}")]
     ServerDied {
         /// Its exit status in words.
         exit: String,
@@ -152,7 +153,7 @@ pub enum DatastoreError {
     },
     /// The server process does not answer.
     #[error(
-        "the datastore server did not {action} within {seconds} s; its last words: {last_words}"
+        "the datastore server did not {action} within {seconds} s; its last output: {last_words}"
     )]
     ServerSilent {
         /// What it should have done.
@@ -201,11 +202,12 @@ pub enum DatastoreError {
     #[error("a `path` datastore cannot {0}; use an emulated one")]
     NotEmulated(&'static str),
     /// A directory that holds no datastore.
-    #[error("there is no datastore in `{}`; `underlay volume create` makes one", .0.display())]
+    #[error("there is no datastore in `{}`; `underlay volume create` creates one", .0.display())]
     NotADatastore(PathBuf),
     /// Somebody else was faster.
     #[error(
-        "another command has just made a datastore in `{}`; give this one again, without what is for a new datastore (`--device`, `--design`, `--durability`, `--seed`, `--nbd`)",
+        "another command has just created a datastore in `{}`; repeat this command without the options for a new \
+         datastore (`--device`, `--design`, `--durability`, `--seed`, `--nbd`)",
         .0.display()
     )]
     MadeMeanwhile(PathBuf),
@@ -241,7 +243,7 @@ pub enum DatastoreError {
         reason: String,
     },
     /// A datastore that must run and does not.
-    #[error("the datastore in `{}` does not run; start it with `underlay volume start {}`", .0.display(), .0.display())]
+    #[error("the datastore in `{}` is not running; start it with `underlay volume start {}`", .0.display(), .0.display())]
     NotRunning(PathBuf),
     /// A datastore whose supervisor was killed.
     #[error(
@@ -264,7 +266,8 @@ pub enum DatastoreError {
     },
     /// What a killed supervisor left cannot be taken down.
     #[error(
-        "what the supervisor of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
+        "resources that the supervisor of the datastore in `{}` left behind could not be removed: {}; see what uses \
+         them (`fuser -vm PATH`, `losetup -a`) and try again",
         directory.display(),
         join(failed)
     )]
@@ -275,7 +278,7 @@ pub enum DatastoreError {
         failed: Vec<String>,
     },
     /// A datastore that must not run and does.
-    #[error("the datastore in `{}` runs; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
+    #[error("the datastore in `{}` is running; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
     Running(PathBuf),
     /// The supervisor ended while it was starting.
     #[error("the datastore in `{}` could not be started: {last_words}", directory.display())]
@@ -297,13 +300,14 @@ pub enum DatastoreError {
     },
     /// The supervisor ended instead of answering.
     #[error(
-        "the supervisor of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the supervisor was killed; `underlay volume list {}` says how it stands",
+        "the supervisor of the datastore in `{}` ended before it answered: another command has stopped or removed the \
+         datastore, or the supervisor was killed; `underlay volume list {}` shows its state",
         .0.display(),
         .0.display()
     )]
     SupervisorLeft(PathBuf),
     /// Whoever wanted it wants it no more.
-    #[error("the start of the datastore was given up")]
+    #[error("the start of the datastore was cancelled")]
     GivenUp,
     /// The supervisor would not do it; nothing was changed.
     #[error("{0}")]

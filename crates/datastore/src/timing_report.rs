@@ -69,8 +69,7 @@ impl TimingReport {
         });
         let reason = reason.map(|(late_ns, typical_ns)| {
             format!(
-                "the latest 1 % of answers were {} late or more, over {:.0} % of the modelled {}; the host was \
-                 too busy to keep time",
+                "p99 of lateness is {}, more than {:.0} % of the modelled median of {}; the host was too busy",
                 Nanos(late_ns),
                 LATENESS_SHARE_MAX * 100.0,
                 Nanos(typical_ns),

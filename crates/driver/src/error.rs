@@ -45,7 +45,7 @@ pub enum DriveError {
     Connect(#[source] SessionError),
     /// Time dilation needs the processor time of sessions.
     #[error(
-        "the kernel does not say how long a session's server process ran, which time dilation needs"
+        "the kernel does not report the CPU time of a session's server process, which time dilation needs"
     )]
     CpuAccount(#[source] std::io::Error),
     /// The system refused a thread or its runtime.

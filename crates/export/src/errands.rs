@@ -48,7 +48,7 @@ impl<S> ErrandSender<S> {
     /// When the serving thread has ended, or could not be woken.
     pub fn send(&self, errand: impl FnOnce(&mut S) + Send + 'static) -> io::Result<()> {
         if self.sent.send(Box::new(errand)).is_err() {
-            return Err(io::Error::other("the server is ending"));
+            return Err(io::Error::other("the server is shutting down"));
         }
         // The counter of the bell overflows after 2^64 errands.
         rustix::io::write(&*self.bell, &1u64.to_ne_bytes())?;

@@ -76,7 +76,7 @@ impl Precedence {
         match outcome {
             Ok(()) => self.gives_way = gives_way,
             Err(error) => {
-                warn!("the serving thread stays as it is scheduled: {error}");
+                warn!("could not change the scheduling of the serving thread: {error}");
                 self.priority = None;
             }
         }

@@ -29,7 +29,7 @@ pub fn read_small_file(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Those of [`read_small_file`], and bytes that are no UTF-8.
 pub fn read_small_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read_small_file(path)?).map_err(|_| io::Error::other("it is no UTF-8 text"))
+    String::from_utf8(read_small_file(path)?).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
 #[cfg(test)]
@@ -45,6 +45,6 @@ mod tests {
         std::fs::write(file.path(), vec![b'a'; SMALL_FILE_BYTES_MAX as usize]).unwrap();
         assert_eq!(read_small_text(file.path()).unwrap().len() as u64, SMALL_FILE_BYTES_MAX);
         std::fs::write(file.path(), [0xff, 0xfe]).unwrap();
-        assert_eq!(read_small_text(file.path()).unwrap_err().to_string(), "it is no UTF-8 text");
+        assert_eq!(read_small_text(file.path()).unwrap_err().to_string(), "it is not UTF-8");
     }
 }

@@ -24,10 +24,10 @@ pub enum HostError {
     )]
     AlreadyExists(PathBuf),
     /// Something is mounted on the target already.
-    #[error("something is mounted on `{}` already; unmount it or choose another place", .0.display())]
+    #[error("something is already mounted on `{}`; unmount it or choose another directory", .0.display())]
     AlreadyMounted(PathBuf),
     /// A loop device serves the file already.
-    #[error("a loop device serves `{}` already; detach it with `losetup -d`", .0.display())]
+    #[error("a loop device already uses `{}`; detach it with `losetup -d`", .0.display())]
     AlreadyAttached(PathBuf),
     /// A backing file that is not a whole number of sectors.
     #[error(
@@ -58,7 +58,7 @@ pub enum HostError {
         reason: String,
     },
     /// No place for the state of a user without home.
-    #[error("no place for state: HOME is not set; set UNDERLAY_STATE_DIR to a directory")]
+    #[error("no directory for state: HOME is not set; set UNDERLAY_STATE_DIR to a directory")]
     NoStateDir,
     /// Another process holds the lock.
     #[error("`{}` is locked by another process; wait for it to finish", .0.display())]
@@ -108,7 +108,7 @@ pub enum HostError {
     },
     /// The process did not end in time, although it was killed.
     #[error(
-        "process {pid} (`{name}`) is still there {waited_secs} s after it was killed; it hangs in the kernel"
+        "process {pid} (`{name}`) still exists {waited_secs} s after it was killed; it hangs in the kernel"
     )]
     Unkillable {
         /// Its number.

@@ -29,12 +29,12 @@ impl HostLink {
     /// Why its numbers make no sense, if they do not.
     pub fn problem(&self) -> Option<&'static str> {
         if !HostLink::RATES.contains(&self.bytes_per_second) {
-            return Some("a link moves 1 MB/s to 1 TB/s");
+            return Some("use 1 MB/s to 1 TB/s");
         }
         if self.latency > Nanos::from_secs(1) {
-            return Some("latency lies in 0 to 1 s");
+            return Some("use 0 to 1 s");
         }
-        (self.divisor == 0).then_some("a link is divided by 1 or more")
+        (self.divisor == 0).then_some("use 1 or more")
     }
 }
 

@@ -292,10 +292,7 @@ mod tests {
         let mut profile = builtin::find("hdd-7200").expect("built in");
         let Medium::Disk(disk) = &mut profile.medium else { panic!("disk") };
         disk.queue_depth = 0;
-        assert_eq!(
-            profile.problems()[0].to_string(),
-            "`medium.queue-depth` is 0; a drive chooses among 1 to 256 commands"
-        );
+        assert_eq!(profile.problems()[0].to_string(), "`medium.queue-depth` is 0; use 1 to 256");
     }
 
     #[test]

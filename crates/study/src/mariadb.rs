@@ -20,8 +20,8 @@ const OWNED: [(&str, &str); 16] = [
     ("log_error", "the server's log is kept with the record"),
     ("init_file", "Underlay writes it"),
     ("local_infile", "the load needs it"),
-    ("user", "Underlay decides whom the server runs as"),
-    ("basedir", "the programs decide it"),
+    ("user", "Underlay decides which user runs the server"),
+    ("basedir", "it follows from the server's programs"),
 ];
 
 const SIZES: [(&str, u64); 8] = [

@@ -32,16 +32,16 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum BatchError {
     /// There is something of that name that Underlay did not make.
     #[error(
-        "there is a schema `batch` (of MariaDB: a database that is not empty) that underlay did not create; \
-         use another database, remove it yourself, or have it replaced with --replace-foreign"
+        "there is a schema `batch` (on MariaDB: a non-empty database) that Underlay did not create; use another \
+         database, remove it yourself, or replace it with --replace-foreign"
     )]
     Foreign,
     /// There is no table.
-    #[error("the database holds no table of a batch insertion; make one (`underlay drive batch`)")]
+    #[error("the database has no table of a batch insertion; create one (`underlay drive batch`)")]
     NotThere,
     /// Made by a version that generated other rows.
     #[error(
-        "the table has format {found}, this version makes format {expected}; drop it and insert again",
+        "the table has format {found}, this version creates format {expected}; drop it and insert again",
         expected = MARKER_FORMAT
     )]
     OtherFormat {

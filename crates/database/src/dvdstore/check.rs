@@ -226,13 +226,13 @@ async fn population<C: Connection + SchemaOwner>(
                 if row != [expected.cast_signed()] {
                     let found = row.first().copied().unwrap_or(0);
                     violation.get_or_insert(format!(
-                        "{found} of the {expected} loaded rows of {name} are there"
+                        "{found} of the {expected} loaded rows of {name} exist"
                     ));
                 }
             })
             .await?;
     }
-    let title = "the rows of the population are all there";
+    let title = "all rows of the population exist";
     Ok(CheckResult { id: "population", title, violation })
 }
 

@@ -61,7 +61,7 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     reference!("reorder", "prod_id", "prod_id", "products", "prod_id"),
     Condition {
         id: "usernames",
-        title: "no two customers have one name",
+        title: "no two customers have the same name",
         sql: "SELECT count(*) - count(DISTINCT username), 0 FROM customers",
     },
     Condition {
@@ -105,7 +105,7 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     },
     Condition {
         id: "sales",
-        title: "a product's sales are the pieces of its lines since the load",
+        title: "a product's sales equal the pieces of its order lines since the load",
         sql: "SELECT count(*), min(i.prod_id) FROM inventory i \
               LEFT JOIN (SELECT prod_id, sum(quantity) AS sold FROM orderlines WHERE orderid > {orders} \
                           GROUP BY prod_id) l ON l.prod_id = i.prod_id \
@@ -113,7 +113,7 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     },
     Condition {
         id: "low-stock",
-        title: "no stock is negative, and none that something was sold from is below 3",
+        title: "no stock is negative, and no stock of a sold product is below 3",
         sql: "SELECT count(*), min(prod_id) FROM inventory \
               WHERE quan_in_stock < 0 OR (quan_in_stock < 3 AND sales > 0)",
     },

@@ -11,8 +11,8 @@ use crate::error::SessionError;
 pub enum DvdStoreError {
     /// There is something that Underlay did not make.
     #[error(
-        "the database has a schema `dvdstore` (MariaDB: tables) that underlay did not create; use another \
-         database, remove it yourself, or have it replaced with --replace-foreign"
+        "the database has a schema `dvdstore` (MariaDB: tables) that underlay did not create; use another database, \
+         remove it yourself, or replace it with --replace-foreign"
     )]
     Foreign,
     /// There is a shop already.
@@ -26,7 +26,7 @@ pub enum DvdStoreError {
     Incomplete,
     /// Made by a version that generated other rows.
     #[error(
-        "the shop has format {found}, this version makes format {expected}; drop it and load again",
+        "the shop has format {found}, this version creates format {expected}; drop it and load again",
         expected = MARKER_FORMAT
     )]
     OtherFormat {

@@ -257,8 +257,8 @@ fn require_shop(marker: Option<(String, bool)>, wanted: &str) -> Result<(), Sess
     }
     if found != wanted {
         return Err(SessionError::refusal(&format!(
-            "the shop has the identity {found}, the workload needs {wanted}: other size, seed or version; drop it \
-             and load it again"
+            "the shop has identity {found}, but the workload needs {wanted} (different size, seed or version); drop \
+             it and load it again"
         )));
     }
     Ok(())

@@ -24,7 +24,7 @@ pub enum ServerError {
     #[error("{0} does not run as root; give it a user such as `postgres`")]
     AsRoot(Engine),
     /// A cluster that Underlay did not make is in the way.
-    #[error("the cluster in `{}` was not made by Underlay and is left alone; choose another directory", .0.display())]
+    #[error("the cluster in `{}` was not created by Underlay and is not touched; choose another directory", .0.display())]
     ForeignCluster(PathBuf),
     /// A version that is not managed.
     #[error("{engine} {version} in `{}` is not supported: {supported}; give another with --server-bin", bin_dir.display())]
@@ -42,7 +42,7 @@ pub enum ServerError {
     #[error("`{}` is not empty; a cluster is only created in an empty or missing directory", .0.display())]
     NotEmpty(PathBuf),
     /// The server's user cannot get there.
-    #[error("user `{user}` may not pass through `{}` to `{}`; run `chmod o+x {}`", blocked_at.display(), path.display(), blocked_at.display())]
+    #[error("user `{user}` cannot enter `{}` to reach `{}`; run `chmod o+x {}`", blocked_at.display(), path.display(), blocked_at.display())]
     Unreachable {
         /// Whom the server runs as.
         user: String,
@@ -102,7 +102,7 @@ pub enum ServerError {
         state: String,
     },
     /// A template without manifest, or whose files are not those of its manifest.
-    #[error("the template in `{}` is not usable: {reason}; remove it, it is made again", dir.display())]
+    #[error("the template in `{}` is not usable: {reason}; remove it, and it will be created again", dir.display())]
     BadTemplate {
         /// Where it is.
         dir: PathBuf,
@@ -120,7 +120,7 @@ pub enum ServerError {
         server: String,
     },
     /// A server of which no backup can be taken.
-    #[error("{server} has no backups here: {reason}")]
+    #[error("backups of {server} are not possible here: {reason}")]
     NoBackups {
         /// The product and its series.
         server: String,
@@ -138,7 +138,7 @@ pub enum ServerError {
         server: String,
     },
     /// A program of a backup or restore that was stopped before its end, because that was asked for.
-    #[error("`{program}` was stopped before its end")]
+    #[error("`{program}` was stopped before it finished")]
     Stopped {
         /// Which program.
         program: String,
@@ -147,7 +147,7 @@ pub enum ServerError {
     #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
     Tablespaces(PathBuf),
     /// A program of the engine printed something unknown.
-    #[error("`{program}` printed what could not be understood: {text}")]
+    #[error("the output of `{program}` could not be parsed: {text}")]
     Unparsable {
         /// Which program.
         program: &'static str,

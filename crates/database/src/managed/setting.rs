@@ -63,7 +63,7 @@ pub(crate) fn own_checks(
         } else if value.contains(['\n', '\r', '\0']) {
             problems.push(problem(name, value, "a value is one line"));
         } else if let Some(other) = seen.insert(lower, name) {
-            problems.push(problem(name, value, &format!("it is set as `{other}` already")));
+            problems.push(problem(name, value, &format!("it is already set as `{other}`")));
         }
     }
     problems

@@ -112,10 +112,10 @@ impl TemplateFolder {
     pub fn open(dir: &Path, engine: Engine) -> Result<TemplateFolder, ServerError> {
         let bad = |reason: String| ServerError::BadTemplate { dir: dir.to_path_buf(), reason };
         let text = fs::read_to_string(dir.join(MANIFEST)).map_err(|error| {
-            bad(format!("its manifest cannot be read, so its making was cut short ({error})"))
+            bad(format!("its manifest cannot be read, so its creation was interrupted ({error})"))
         })?;
         let file: ManifestFile = serde_json::from_str(&text)
-            .map_err(|error| bad(format!("its manifest cannot be understood: {error}")))?;
+            .map_err(|error| bad(format!("its manifest cannot be parsed: {error}")))?;
         if file.format != FORMAT {
             return Err(bad(format!("its format is {}, not {FORMAT}", file.format)));
         }

@@ -17,12 +17,12 @@ use crate::mariadb::install::Install;
 
 /// Settings that are Underlay's alone, with the reason that a study is told.
 const RESERVED: [(&str, &str); 30] = [
-    ("datadir", "the study's volumes decide it"),
-    ("innodb_data_home_dir", "the study's volumes decide it"),
-    ("innodb_log_group_home_dir", "the study's volumes decide it"),
-    ("innodb_undo_directory", "the study's volumes decide it"),
-    ("tmpdir", "the study's volumes decide it"),
-    ("socket", "Underlay makes one for each server"),
+    ("datadir", "it follows from the study's volumes"),
+    ("innodb_data_home_dir", "it follows from the study's volumes"),
+    ("innodb_log_group_home_dir", "it follows from the study's volumes"),
+    ("innodb_undo_directory", "it follows from the study's volumes"),
+    ("tmpdir", "it follows from the study's volumes"),
+    ("socket", "Underlay creates one for each server"),
     ("port", "Underlay finds a free one"),
     ("bind_address", "the server is only reachable from this host"),
     ("skip_networking", "the server is only reachable from this host"),
@@ -34,8 +34,8 @@ const RESERVED: [(&str, &str); 30] = [
     ("lc_messages_dir", "Underlay reads the log"),
     ("log_warnings", "Underlay reads the log"),
     ("log_error_verbosity", "Underlay reads the log"),
-    ("basedir", "the programs decide it"),
-    ("user", "Underlay decides whom the server runs as"),
+    ("basedir", "it follows from the server's programs"),
+    ("user", "Underlay decides which user runs the server"),
     ("init_file", "Underlay writes it"),
     ("defaults_file", "Underlay writes it"),
     ("local_infile", "the load needs it"),
@@ -46,7 +46,7 @@ const RESERVED: [(&str, &str); 30] = [
     ("ssl_cert", "encryption would be measured as the database's time"),
     ("ssl_key", "encryption would be measured as the database's time"),
     ("require_secure_transport", "encryption would be measured as the database's time"),
-    ("innodb_force_recovery", "a server that is not whole measures nothing"),
+    ("innodb_force_recovery", "results of a partly disabled server would not be valid"),
 ];
 
 /// Underlay's defaults. Values that versions or flavours choose differently, or by the host's size, are
@@ -88,14 +88,14 @@ const UNSAFE: [(&str, &str, &str); 6] = [
         "2",
         "acknowledged transactions of the last second may be lost in a power cut",
     ),
-    ("innodb_doublewrite", "OFF", "a power cut may leave torn pages that recovery cannot mend"),
-    ("innodb_flush_method", "nosync", "the storage is never waited for"),
+    ("innodb_doublewrite", "OFF", "a power cut may leave torn pages that recovery cannot repair"),
+    ("innodb_flush_method", "nosync", "the server never waits for the storage"),
     (
         "innodb_flush_method",
         "O_DIRECT_NO_FSYNC",
-        "a power cut may lose what was written to the data files",
+        "a power cut may lose data written to the data files",
     ),
-    ("sync_binlog", "0", "with the binary log on, it may not have what was acknowledged"),
+    ("sync_binlog", "0", "if the binary log is on, it may lack acknowledged transactions"),
 ];
 
 /// Settings that explain a result, listed even where nobody set them.

@@ -51,15 +51,15 @@ pub(super) async fn connect(target: &Target, options: OptsBuilder) -> Result<Con
         }
         // The server may have got another certificate meanwhile: it is judged anew, once.
         Err(error) if error.message.contains("BadSignature") => {
-            material.verified_key.lock().expect("nobody panics with it").take();
+            material.verified_key.lock().expect("no holder of this lock panics").take();
             connecting(encrypted).await
         }
         outcome => outcome,
     }
 }
 
-pub(super) const NOT_OFFERED: &str = "the server does not offer TLS, which the URL demands: switch it on there (ssl_cert, ssl_key), \
-                           or write `ssl-mode=preferred` or `disabled`";
+pub(super) const NOT_OFFERED: &str = "the server does not offer TLS, which the URL demands: enable it on the server \
+                           (ssl_cert, ssl_key), or write `ssl-mode=preferred` or `disabled`";
 
 /// Nothing is verified by the library itself but that the server has the key of its certificate.
 fn ssl_options(material: &Material) -> SslOpts {
@@ -76,12 +76,12 @@ async fn verified_key(
     if material.verification == Verification::Nothing {
         return Ok(None);
     }
-    let known = material.verified_key.lock().expect("nobody panics with it").clone();
+    let known = material.verified_key.lock().expect("no holder of this lock panics").clone();
     if known.is_some() {
         return Ok(known);
     }
     let key = verify(target, material).await?;
-    material.verified_key.lock().expect("nobody panics with it").replace(key.clone());
+    material.verified_key.lock().expect("no holder of this lock panics").replace(key.clone());
     Ok(Some(key))
 }
 
@@ -106,7 +106,7 @@ async fn verify(target: &Target, material: &Material) -> Result<Vec<u8>, Session
                     let text = String::from_utf8_lossy(said.get(2..).unwrap_or_default());
                     format!("the server refused the connection: {text}")
                 }
-                _ => "what answers is no MariaDB or MySQL".to_string(),
+                _ => "the server is neither MariaDB nor MySQL".to_string(),
             }));
         }
     }

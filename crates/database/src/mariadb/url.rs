@@ -105,9 +105,10 @@ fn known(name: &str) -> Option<&'static str> {
 fn host_and_port(place: &str) -> Result<(String, u16), TargetError> {
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
-        Some((host, rest)) => {
-            (host, Some(rest.strip_prefix(':').ok_or_else(|| malformed("the port is not a port"))?))
-        }
+        Some((host, rest)) => (
+            host,
+            Some(rest.strip_prefix(':').ok_or_else(|| malformed("the port is not a port number"))?),
+        ),
         None => match place.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (place, None),
@@ -115,7 +116,7 @@ fn host_and_port(place: &str) -> Result<(String, u16), TargetError> {
     };
     let port = match port {
         None => DEFAULT_PORT,
-        Some(port) => port.parse().map_err(|_| malformed("the port is not a port"))?,
+        Some(port) => port.parse().map_err(|_| malformed("the port is not a port number"))?,
     };
     Ok((decoded(host).map_err(|()| malformed("the host is not UTF-8"))?, port))
 }

@@ -18,14 +18,14 @@ use crate::postgres::install::Install;
 
 /// Settings that are Underlay's alone, with the reason that a study is told.
 const RESERVED: [(&str, &str); 22] = [
-    ("data_directory", "the study's volumes decide it"),
+    ("data_directory", "it follows from the study's volumes"),
     ("config_file", "Underlay writes it"),
     ("hba_file", "Underlay writes it"),
     ("ident_file", "Underlay writes it"),
     ("external_pid_file", "Underlay follows the process itself"),
     ("port", "Underlay finds a free one"),
     ("listen_addresses", "the server is only reachable from this host"),
-    ("unix_socket_directories", "Underlay makes one for each server"),
+    ("unix_socket_directories", "Underlay creates one for each server"),
     ("unix_socket_group", "only the server's user and root may connect"),
     ("unix_socket_permissions", "only the server's user and root may connect"),
     ("cluster_name", "Underlay names its servers"),
@@ -34,12 +34,12 @@ const RESERVED: [(&str, &str); 22] = [
     ("log_line_prefix", "Underlay reads the log"),
     ("lc_messages", "Underlay reads the log"),
     ("log_timezone", "Underlay reads the log"),
-    ("event_source", "it is of no use here"),
+    ("event_source", "it has no use here"),
     ("ssl", "encryption would be measured as the database's time"),
     ("include", "put the settings into the study"),
     ("include_if_exists", "put the settings into the study"),
     ("include_dir", "put the settings into the study"),
-    ("update_process_title", "telemetry tells the processes apart by their titles"),
+    ("update_process_title", "telemetry identifies the processes by their titles"),
 ];
 
 /// Underlay's defaults. Values that initdb would choose by the host's size or language are written
@@ -68,8 +68,12 @@ const BASE: [(&str, &str); 13] = [
 
 /// Settings under which what was acknowledged, or the data itself, may be lost.
 const UNSAFE: [(&str, &str, &str); 4] = [
-    ("fsync", "off", "the storage is never waited for, and a crash may destroy the database"),
-    ("full_page_writes", "off", "a power cut may leave torn pages that recovery cannot mend"),
+    (
+        "fsync",
+        "off",
+        "the server never waits for the storage, and a crash may destroy the database",
+    ),
+    ("full_page_writes", "off", "a power cut may leave torn pages that recovery cannot repair"),
     ("synchronous_commit", "off", "acknowledged transactions may be lost in a crash"),
     ("autovacuum", "off", "dead rows pile up; a longer run would be slower"),
 ];

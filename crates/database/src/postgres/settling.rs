@@ -70,7 +70,7 @@ pub(crate) fn settle<E: LoadError>(
     if !unfrozen.is_empty() {
         tracing::warn!(
             tables = ?unfrozen,
-            "not all rows are frozen yet; the first run does what is left"
+            "not all rows are frozen yet; the first run freezes the others"
         );
     }
     let settings = format!("{SETTINGS}; {statistics}");

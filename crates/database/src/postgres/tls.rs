@@ -139,7 +139,7 @@ fn is_tls_failure(error: &Error) -> bool {
 
 impl Handshakes {
     fn agreed(&self) -> Option<Encryption> {
-        self.agreed.lock().expect("nobody panics with it").clone()
+        self.agreed.lock().expect("no holder of this lock panics").clone()
     }
 }
 
@@ -179,7 +179,7 @@ impl TlsConnect<Socket> for Handshake {
                     .replace("TLS13_", "TLS_"),
                 verified: material.verification,
             };
-            *with.agreed.lock().expect("nobody panics with it") = Some(encryption);
+            *with.agreed.lock().expect("no holder of this lock panics") = Some(encryption);
             Ok(TlsStream(Box::new(stream)))
         })
     }

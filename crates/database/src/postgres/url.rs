@@ -89,7 +89,7 @@ fn demand_what_can_be(config: &Config, mode: TlsMode) -> Result<(), TargetError>
     let may_be_plain = matches!(mode, TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer);
     if config.get_ssl_negotiation() == SslNegotiation::Direct && may_be_plain {
         return Err(TargetError::Tls {
-            reason: "`sslnegotiation=direct` begins with TLS at once: write `sslmode=require` or a stronger mode with it"
+            reason: "`sslnegotiation=direct` starts TLS immediately: it needs `sslmode=require` or a stronger mode"
                 .to_string(),
         });
     }

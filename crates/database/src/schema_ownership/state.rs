@@ -67,7 +67,7 @@ pub enum Afterwards {
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
     /// The server keeps its own tables there.
-    #[error("`{0}` belongs to the server itself: nothing there is replaced")]
+    #[error("`{0}` belongs to the server itself: its tables are never replaced")]
     System(String),
     /// There is something of a workload's name that is no ordinary table.
     #[error("`{name}` in `{place}` is {kind}, not an ordinary table: remove it yourself")]
@@ -92,7 +92,7 @@ pub enum OwnershipError {
     },
     /// A table that stays refers to one that would go.
     #[error(
-        "`{child}` in `{place}` refers to `{parent}` and would stay behind without it: remove the reference yourself"
+        "`{child}` in `{place}` refers to `{parent}`, which would be removed: remove the reference first"
     )]
     Referenced {
         /// Schema or database.
@@ -104,7 +104,7 @@ pub enum OwnershipError {
     },
     /// Something that stays depends on a table or routine that would go. Nothing was removed.
     #[error(
-        "what would be replaced in `{place}` is in use: {why}; remove what depends on it yourself"
+        "the tables to be replaced in `{place}` are in use: {why}; remove the dependent objects first"
     )]
     InUse {
         /// Schema or database.

@@ -12,7 +12,7 @@ pub enum SysbenchError {
     /// There are such tables that Underlay did not make.
     #[error(
         "the database has tables of sysbench's names that underlay did not create, such as `{table}`; use another \
-         database, remove them yourself, drive them as they are with --foreign-tables, or have them replaced with \
+         database, remove them yourself, drive them as they are with --foreign-tables, or replace them with \
          --replace-foreign"
     )]
     Foreign {
@@ -44,7 +44,7 @@ pub enum SysbenchError {
     Incomplete,
     /// Made by a version that generated other rows.
     #[error(
-        "the tables have format {found}, this version makes format {expected}; drop them and load again",
+        "the tables have format {found}, this version creates format {expected}; drop them and load again",
         expected = MARKER_FORMAT
     )]
     OtherFormat {

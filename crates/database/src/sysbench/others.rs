@@ -54,7 +54,7 @@ fn fit(
     let mut wrong = Vec::new();
     if let Some(tables) = tables.filter(|tables| *tables > there) {
         wrong.push(format!(
-            "--tables {tables}: there is no table `sbtest{}`; use at most {there}, or leave the option out to take all",
+            "--tables {tables}: there is no table `sbtest{}`; use at most {there}, or omit the option to use all",
             there + 1
         ));
     }
@@ -65,7 +65,7 @@ fn fit(
             let columns: Vec<String> =
                 other.lacking.iter().map(|name| format!("`{name}`")).collect();
             wrong.push(format!(
-                "the table `sbtest{}` is none of sysbench's: it has no column {}",
+                "the table `sbtest{}` is not a sysbench table: it has no column {}",
                 other.number,
                 columns.join(", ")
             ));
@@ -83,8 +83,8 @@ fn fit(
         && wanted > least
     {
         wrong.push(format!(
-            "--table-size {wanted}: the ids of the table `sbtest{number}` end at {least}; use at most that, or leave the \
-             option out to take what is there"
+            "--table-size {wanted}: the ids of the table `sbtest{number}` end at {least}; use at most that, or omit \
+             the option to use all of them"
         ));
     }
     if !wrong.is_empty() {

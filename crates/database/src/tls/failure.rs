@@ -8,8 +8,8 @@ use rustls::{AlertDescription, CertificateError};
 /// No root vouches for a certificate.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "nobody in {roots} vouches for it (unknown issuer): name the certificate of whoever issued it, or its own if it \
-     signed itself"
+    "no certificate in {roots} issued it (unknown issuer): name the issuer's certificate, or its own if it is \
+     self-signed"
 )]
 pub(super) struct Untrusted {
     pub roots: String,
@@ -40,7 +40,7 @@ impl fmt::Display for TlsFailure {
             TlsFailure::Lost(error) => {
                 write!(
                     f,
-                    "the connection ended in the handshake of TLS: {}",
+                    "the connection ended during the TLS handshake: {}",
                     plain(&error.to_string())
                 )
             }
@@ -71,10 +71,10 @@ pub(crate) fn describe(error: &rustls::Error, host: &str) -> String {
         }
         rustls::Error::AlertReceived(alert) => of_alert(*alert),
         rustls::Error::PeerIncompatible(reason) => format!(
-            "client and server have no TLS in common: let the server speak TLS 1.2 or 1.3 with AES-GCM or ChaCha20 \
-             ({reason:?})"
+            "client and server have no TLS version or cipher in common: enable TLS 1.2 or 1.3 with AES-GCM or \
+             ChaCha20 on the server ({reason:?})"
         ),
-        error => format!("the handshake of TLS failed: {error}"),
+        error => format!("the TLS handshake failed: {error}"),
     }
 }
 
@@ -83,11 +83,11 @@ fn of_alert(alert: AlertDescription) -> String {
     use AlertDescription as Alert;
     let (meaning, remedy) = match alert {
         Alert::CertificateRequired => {
-            return "the server asks for a certificate of the client: name one, and its private key"
+            return "the server requires a client certificate: name one, and its private key"
                 .to_string();
         }
         Alert::UnknownCA => (
-            "the server does not know who issued the client's certificate",
+            "the server does not trust the issuer of the client's certificate",
             "name one whose issuer it trusts, or add the issuer to those that it trusts",
         ),
         Alert::CertificateExpired => {
@@ -101,23 +101,23 @@ fn of_alert(alert: AlertDescription) -> String {
             "the server does not accept the client's certificate",
             "name another one; the server's log says what is wrong with it",
         ),
-        Alert::ProtocolVersion => (
-            "the server speaks neither TLS 1.2 nor 1.3 with this client",
-            "let it speak one of them",
-        ),
+        Alert::ProtocolVersion => {
+            ("the server supports neither TLS 1.2 nor 1.3", "enable one of them on the server")
+        }
         Alert::HandshakeFailure | Alert::InsufficientSecurity => (
             "the server and this client have no cipher or group in common",
             "let the server accept AES-GCM or ChaCha20 of TLS 1.2 or 1.3; its log says more",
         ),
-        Alert::UnrecognisedName => {
-            ("the server does not know itself by the URL's host", "write the name that it has")
-        }
-        Alert::NoApplicationProtocol => (
-            "the server does not begin with TLS at once",
-            "leave sslnegotiation=direct out, or write the port of a server that does",
+        Alert::UnrecognisedName => (
+            "the server does not use the host name of the URL",
+            "use the server's own name in the URL",
         ),
-        Alert::InternalError => ("the server failed in the handshake of TLS", "look into its log"),
-        _ => ("the server refused the handshake of TLS", "look into its log"),
+        Alert::NoApplicationProtocol => (
+            "the server does not start TLS immediately",
+            "omit sslnegotiation=direct, or use the port of a server that does",
+        ),
+        Alert::InternalError => ("the server failed during the TLS handshake", "see its log"),
+        _ => ("the server refused the TLS handshake", "see its log"),
     };
     format!("{meaning}: {remedy} (alert {alert:?})")
 }
@@ -142,12 +142,12 @@ fn of_certificate(reason: &CertificateError, host: &str) -> String {
         ),
         CertificateError::Expired => "it expired".to_string(),
         CertificateError::NotValidYetContext { time, not_before } => format!(
-            "it is valid only in {} days (or the clock of this host is wrong)",
+            "it becomes valid only in {} days (or the clock of this host is wrong)",
             not_before.as_secs().saturating_sub(time.as_secs()).div_ceil(DAY_S)
         ),
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
             format!(
-                "it names no host at all, so not `{host}` (names are looked for in subjectAltName, not in the common name)"
+                "it has no host name in subjectAltName, so it is not valid for `{host}` (the common name is not used)"
             )
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
@@ -184,7 +184,7 @@ mod tests {
             describe(&other.into(), "h").contains("it is for localhost, 10.0.0.1, not for `h`")
         );
         let asks = Error::AlertReceived(AlertDescription::CertificateRequired);
-        assert!(describe(&asks, "h").contains("asks for a certificate"));
+        assert!(describe(&asks, "h").contains("requires a client certificate"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
 ) -> Result<TlsStream<S>, TlsFailure> {
     let name = ServerName::try_from(host.to_string()).map_err(|_| {
-        TlsFailure::Refused(format!("`{host}` is no name that a certificate could have"))
+        TlsFailure::Refused(format!("`{host}` is not a name that a certificate can have"))
     })?;
     TlsConnector::from(Arc::clone(&material.config))
         .connect(name, stream)

@@ -58,7 +58,7 @@ impl Material {
             Some(certificate) => {
                 let key = options.key.clone().or_else(|| at_home(2)).ok_or_else(|| {
                     unsatisfiable(format!(
-                        "there is a certificate of the client and no private key: name it with `{}`",
+                        "the client certificate has no private key: name it with `{}`",
                         words.key
                     ))
                 })?;
@@ -110,7 +110,7 @@ fn no_roots(mode: TlsMode, words: &Words) -> TargetError {
     let elsewhere =
         words.at_home.map_or_else(String::new, |files| format!(", put it into ~/{}", files[0]));
     unsatisfiable(format!(
-        "`{}={word}` verifies the server's certificate, and nothing says whom to trust: name the issuer's certificate \
+        "`{}={word}` verifies the server's certificate, but no trusted issuer is known: name the issuer's certificate \
          with `{}=FILE`{elsewhere}, or trust the system's roots with `{}=system`",
         words.mode, words.roots, words.roots
     ))
@@ -139,7 +139,7 @@ fn trusted(
             for certificate in &listed {
                 store.add(certificate.clone()).map_err(|error| {
                     unsatisfiable(format!(
-                        "`{}` ({}) holds a certificate that nothing can be verified with: {error}",
+                        "`{}` ({}) contains a certificate that cannot verify others: {error}",
                         words.roots,
                         path.display()
                     ))
@@ -184,7 +184,7 @@ fn client_identity(
             words.key,
             key_file.display(),
             match is_locked {
-                true => "is locked by a passphrase: unlock a copy of it (openssl pkey -in ... -out ...)",
+                true => "is encrypted with a passphrase: decrypt a copy of it (openssl pkey -in ... -out ...)",
                 false => "holds no private key in PEM",
             }
         ))
@@ -205,7 +205,7 @@ fn require_private(path: &Path, words: &Words) -> Result<(), TargetError> {
     match metadata.permissions().mode() & forbidden {
         0 => Ok(()),
         _ => Err(unsatisfiable(format!(
-            "`{}` ({}) can be read by others: take that from them (chmod 0600)",
+            "`{}` ({}) can be read by other users: run chmod 0600 on it",
             words.key,
             path.display()
         ))),

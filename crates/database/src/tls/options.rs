@@ -175,8 +175,8 @@ impl TlsOptions {
         if is_socket {
             if mode.demands() {
                 return Err(unsatisfiable(format!(
-                    "`{}` demands TLS, and a Unix socket has none (nothing of it leaves the host): leave the option out, \
-                     or name the host",
+                    "`{}` demands TLS, but a Unix socket has none (its data never leaves the host): omit the option, \
+                     or name a host",
                     words.mode
                 )));
             }
@@ -185,14 +185,15 @@ impl TlsOptions {
         // Anybody can have a certificate from a public authority: it says nothing without the name.
         if roots == Some(Roots::System) && !matches!(mode, TlsMode::VerifyFull | TlsMode::Disable) {
             return Err(unsatisfiable(format!(
-                "`{}=system` trusts public authorities, who vouch for anybody: write `{}={strongest}` with it",
+                "`{}=system` trusts public authorities, which issue certificates to anyone: use it with \
+                 `{}={strongest}`",
                 words.roots, words.mode
             )));
         }
         let (certificate, key) = (path(words.certificate), path(words.key));
         if certificate.is_some() != key.is_some() && words.at_home.is_none() {
             return Err(unsatisfiable(format!(
-                "`{}` and `{}` go together: name both",
+                "`{}` and `{}` must be used together: name both",
                 words.certificate, words.key
             )));
         }

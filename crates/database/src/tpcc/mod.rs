@@ -42,8 +42,8 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum TpccError {
     /// There is a schema `tpcc` that Underlay did not make.
     #[error(
-        "the database has a schema `tpcc` (MariaDB: tables) that underlay did not create; use another \
-         database, remove it yourself, or have it replaced with --replace-foreign"
+        "the database has a schema `tpcc` (MariaDB: tables) that underlay did not create; use another database, \
+         remove it yourself, or replace it with --replace-foreign"
     )]
     Foreign,
     /// There is one already.
@@ -62,7 +62,7 @@ pub enum TpccError {
     Incomplete,
     /// Made by a version that generated other data.
     #[error(
-        "the population has format {found}, this version makes format {expected}; drop it and load again"
+        "the population has format {found}, this version creates format {expected}; drop it and load again"
     )]
     OtherFormat {
         /// Format in the database.

@@ -178,8 +178,8 @@ fn require_population(
     }
     if *found != wanted.0 {
         return Err(SessionError::refusal(&format!(
-            "the population has the identity {found}, the workload needs {wanted}: other warehouses, seed, \
-             entropy or version; drop it and load it again"
+            "the population has identity {found}, but the workload needs {wanted} (different warehouses, seed, \
+             entropy or version); drop it and load it again"
         )));
     }
     Ok(())

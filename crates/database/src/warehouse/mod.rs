@@ -41,8 +41,8 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum WarehouseError {
     /// There is something of that name that Underlay did not make.
     #[error(
-        "there is a schema `warehouse` (of MariaDB: a database that is not empty) that underlay did not \
-         create; use another database, remove it yourself, or have it replaced with --replace-foreign"
+        "there is a schema `warehouse` (on MariaDB: a non-empty database) that Underlay did not create; use another \
+         database, remove it yourself, or replace it with --replace-foreign"
     )]
     Foreign,
     /// There are tables already.
@@ -58,7 +58,7 @@ pub enum WarehouseError {
     Incomplete,
     /// Made by a version that generated other rows.
     #[error(
-        "the warehouse has format {found}, this version makes format {expected}; drop it and load again",
+        "the warehouse has format {found}, this version creates format {expected}; drop it and load again",
         expected = MARKER_FORMAT
     )]
     OtherFormat {

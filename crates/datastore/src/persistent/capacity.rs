@@ -63,8 +63,8 @@ pub(super) fn overcommitted(cluster: &ClusterSpec, all: &[Promised]) -> Option<S
     let (raw, needed) = (raw(cluster), all.iter().map(Promised::full).sum::<u128>());
     (needed > raw).then(|| {
         format!(
-            "the volumes of this datastore take {} when all are full, and the cluster's capacity devices have {}: writes \
-             that find no room will end with I/O errors",
+            "the volumes of this datastore take {} when all are full, and the cluster's capacity devices have {}: \
+             writes that find no space will fail with I/O errors",
             bytes(needed),
             bytes(raw),
         )

@@ -79,8 +79,8 @@ impl Supervisor {
         let growth = Bytes(growth.fold(0, u64::saturating_add));
         let on_host = free.filter(|free| growth > *free).map(|free| {
             format!(
-                "the volumes of this datastore may grow by {growth}, and {free} are free in {}: when that is full, writes \
-                 will end with I/O errors",
+                "the volumes of this datastore may grow by {growth}, but only {free} are free in {}: once that is \
+                 used, writes will fail with I/O errors",
                 self.data_directory.directory().display()
             )
         });
@@ -95,7 +95,7 @@ impl Supervisor {
             return refused(DatastoreError::BadVolumeName(name).to_string());
         }
         if self.description.volume(&name).is_some() {
-            return refused(format!("there is a volume `{name}` already"));
+            return refused(format!("volume `{name}` already exists"));
         }
         if new.capacity_bytes == 0 || !new.capacity_bytes.is_multiple_of(4096) {
             return refused("the size of a volume must be a multiple of 4 KiB");
@@ -119,7 +119,11 @@ impl Supervisor {
             None => None,
             Some(word) => match FileSystem::from_word(word) {
                 Some(system) => Some(system),
-                None => return refused(format!("`{word}` is no file system; use ext4 or xfs")),
+                None => {
+                    return refused(format!(
+                        "`{word}` is not a supported file system; use ext4 or xfs"
+                    ));
+                }
             },
         };
         if let (Some(_), Some(reason)) = (file_system, &self.no_block_devices) {
@@ -140,7 +144,7 @@ impl Supervisor {
             return refused("only a volume with a file system can be mounted; name one");
         }
         if let Some(target) = new.mount.as_deref().filter(|target| !target.is_dir()) {
-            return refused(format!("`{}` is no directory; create it first", target.display()));
+            return refused(format!("`{}` is not a directory; create it first", target.display()));
         }
         let capacity = Bytes(new.capacity_bytes);
         if let (Some(cluster), Some(policy)) = (&self.description.cluster, policy)
@@ -169,7 +173,7 @@ impl Supervisor {
             return match new.policy {
                 None => Ok(None),
                 Some(_) => refused(
-                    "a policy needs a cluster; this datastore's volumes lie on single devices",
+                    "a policy needs a cluster; this datastore's volumes are on single devices",
                 ),
             };
         }

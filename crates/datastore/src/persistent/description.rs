@@ -128,7 +128,7 @@ impl Description {
             let file_system = word
                 .map(|word| {
                     FileSystem::from_word(&word)
-                        .ok_or_else(|| damaged(format!("`{word}` is no known file system")))
+                        .ok_or_else(|| damaged(format!("`{word}` is not a known file system")))
                 })
                 .transpose()?;
             Ok(VolumeDescription {
@@ -152,7 +152,7 @@ impl Description {
         if let Some(lost) = volumes.iter().find(|volume| !is_known(&volume.device)) {
             let (volume, device) = (&lost.name, &lost.device);
             return Err(damaged(format!(
-                "volume `{volume}` lies on `{device}`, which is no device"
+                "volume `{volume}` is on `{device}`, which is not a device"
             )));
         }
         Ok(Description {
@@ -287,7 +287,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         for (from, to, said) in [
             ("\"format\": 1", "\"format\": 9", "format 9"),
-            ("\"xfs\"", "\"zfs\"", "`zfs` is no known file system"),
+            ("\"xfs\"", "\"zfs\"", "`zfs` is not a known file system"),
             ("\"seed\"", "\"sead\"", "unknown field `sead`"),
             ("\"device\": \"nvme\"", "\"device\": \"sata\"", "lies on `sata`"),
         ] {

@@ -90,7 +90,7 @@ impl Lock {
             writeln!(self.0, "{}", busy.as_str())
         };
         if let Err(error) = write() {
-            tracing::debug!("the lock does not say what is done: {error}");
+            tracing::debug!("the lock file does not show the current operation: {error}");
         }
     }
 }

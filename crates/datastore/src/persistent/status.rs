@@ -130,7 +130,7 @@ impl Supervisor {
             used.map_or(Ok(()), |used| {
                 let VolumeStat { name, nbd_clients, .. } = used;
                 let text = format!(
-                    "volume `{name}` is in use over NBD, by {nbd_clients} connections; stop what uses it"
+                    "volume `{name}` is in use over NBD, by {nbd_clients} connections; close them first"
                 );
                 Err(Holder::User(text))
             })
@@ -299,8 +299,8 @@ fn nbd_uri(volume: &str, socket: &Path) -> String {
 
 fn not_mounted((name, reason): &(String, String)) -> String {
     format!(
-        "volume `{name}` is not mounted: {reason}; mend what keeps it from being read (`volume fault`), then `underlay volume \
-         fault DIR power-on` mounts it"
+        "volume `{name}` is not mounted: {reason}; repair the fault that makes it unreadable (`volume fault`), then \
+         `underlay volume fault DIR power-on` mounts it"
     )
 }
 
@@ -322,9 +322,8 @@ fn verdict(entry: &TimingEntry, floor: Nanos) -> Result<TimingStatus, DatastoreE
     let too_few = entry.delayed > 0 && kept < HELD_BACK_SHARE_MIN;
     let reason = report.reason.or_else(|| {
         let percent = 100.0 * kept;
-        too_few.then(|| {
-            format!("only {percent:.1} % of the answers were held back to a modelled time")
-        })
+        too_few
+            .then(|| format!("only {percent:.1} % of the replies were delayed to a modelled time"))
     });
     Ok(TimingStatus {
         valid: reason.is_none(),
@@ -473,7 +472,7 @@ mod tests {
         assert!(!few.valid);
         assert_eq!(
             few.reason.as_deref(),
-            Some("only 0.1 % of the answers were held back to a modelled time")
+            Some("only 0.1 % of the replies were delayed to a modelled time")
         );
         // Devices without times make no promise.
         assert!(of(0, 1000).valid);

@@ -88,7 +88,7 @@ impl<B: Managed> CommandSender<B> {
         if let Err(error) = self.0.send(errand) {
             return refused(error.to_string());
         }
-        unfinished.recv().map_or_else(|_| refused("the server is ending"), |finish| finish())
+        unfinished.recv().map_or_else(|_| refused("the server is shutting down"), |finish| finish())
     }
 }
 
@@ -190,7 +190,7 @@ fn cpu_ns() -> u64 {
 
 fn add_volume<B: Managed>(server: &mut Server<B>, volume: &VolumeConfig) -> Answer {
     if server.present().any(|(_, present)| present.name == volume.name) {
-        return refused(format!("there is a volume `{}` already", volume.name));
+        return refused(format!("volume `{}` already exists", volume.name));
     }
     if let Err(reason) = server.back_end.check_room(volume) {
         return refused(reason);
@@ -289,7 +289,7 @@ fn timing<B: Managed>(server: &mut Server<B>) -> Unfinished {
 
 fn power_cut<B: Managed>(server: &mut Server<B>) -> Answer {
     if !server.back_end.is_powered() {
-        return refused("the power is off already");
+        return refused("the power is already off");
     }
     let now = server.now();
     match server.back_end.power_off(now) {

@@ -136,7 +136,7 @@ impl Relay {
 
     /// Says why it ended; all connections end with it.
     pub(super) fn report(&self, error: &io::Error) {
-        tracing::warn!("the network before the server ended: {error}");
+        tracing::warn!("the modelled network ended: {error}");
     }
 
     fn now_ns(&self) -> u64 {

@@ -174,13 +174,13 @@ impl Negotiation {
                 Ok(Step::Reply(used, self.contexts(option, data, exports)))
             }
             OPTION_INFO | OPTION_GO => match question(data) {
-                None => refuse(REPLY_INVALID, "the name or the list of questions is cut off"),
+                None => refuse(REPLY_INVALID, "the name or the list of requests is truncated"),
                 Some((name, asked)) => match find(exports, name) {
                     None => refuse(REPLY_UNKNOWN, "there is no volume of that name"),
                     Some(export) => Ok(self.answer(used, option, export, &exports[export], &asked)),
                 },
             },
-            _ => refuse(REPLY_UNSUPPORTED, "this server does not know that option"),
+            _ => refuse(REPLY_UNSUPPORTED, "this server does not support that option"),
         }
     }
 
@@ -194,7 +194,7 @@ impl Negotiation {
             return reply(option, REPLY_INVALID, b"block status needs structured replies");
         }
         let Some((name, queries)) = context_question(data) else {
-            return reply(option, REPLY_INVALID, b"the name or the list of contexts is cut off");
+            return reply(option, REPLY_INVALID, b"the name or the list of contexts is truncated");
         };
         let Some(export) = find(exports, name) else {
             return reply(option, REPLY_UNKNOWN, b"there is no volume of that name");

@@ -43,15 +43,17 @@ pub(crate) const MAX_EXTENTS: usize = 4096;
 /// Why a client's bytes cannot be gone on with. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProtocolError {
-    #[error("a message begins with {0:#x}, which is none of the protocol's")]
+    #[error("a message begins with the unknown number {0:#x}")]
     BadMagic(u64),
-    #[error("a write of {0} bytes is longer than what was announced")]
+    #[error("a write of {0} bytes is longer than the announced maximum")]
     WriteTooLong(u32),
     #[error("the client sets the unknown handshake flags {0:#x}")]
     BadClientFlags(u32),
-    #[error("an option of {0} bytes is longer than any the protocol has")]
+    #[error("an option of {0} bytes is longer than the protocol allows")]
     OptionTooLong(u32),
-    #[error("there is no such export, and the client chose a way of asking that cannot be refused")]
+    #[error(
+        "the export does not exist, and the client used NBD_OPT_EXPORT_NAME, which has no error reply"
+    )]
     UnknownExport,
 }
 
@@ -185,10 +187,10 @@ impl NbdError {
     const fn text(self) -> &'static str {
         match self {
             NbdError::Io => "the device failed or has no power",
-            NbdError::Invalid => "the request is not one that this volume knows",
+            NbdError::Invalid => "the volume does not support this request",
             NbdError::NoSpace => "the request reaches beyond the end of the volume",
             NbdError::Overflow => "the read is longer than the announced maximum",
-            NbdError::Shutdown => "the volume is being taken away",
+            NbdError::Shutdown => "the volume is being removed",
         }
     }
 }

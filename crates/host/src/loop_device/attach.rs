@@ -149,7 +149,7 @@ fn attach_free(file: &File, backing: &Path, sector_bytes: u32) -> Result<PathBuf
     }
     Err(HostError::Unavailable {
         what: "a free loop device",
-        reason: format!("{ATTEMPTS} were taken by others while we asked; try again"),
+        reason: format!("other processes took {ATTEMPTS} of them first; try again"),
     })
 }
 

@@ -179,8 +179,8 @@ impl fmt::Display for PointKind {
             PointKind::SteadyWrite => f.write_str("steady random writes"),
             PointKind::SequentialWrite => f.write_str("sequential writes"),
             PointKind::MixedReadIops => f.write_str("reads beside writes"),
-            PointKind::MixedReadP50 => f.write_str("read beside writes, p50"),
-            PointKind::MixedReadP99 => f.write_str("read beside writes, p99"),
+            PointKind::MixedReadP50 => f.write_str("read during writes, p50"),
+            PointKind::MixedReadP99 => f.write_str("read during writes, p99"),
         }
     }
 }

@@ -103,7 +103,7 @@ pub enum CalibrationError {
     #[error("no random reads one at a time were measured; add queue depth 1")]
     NoSingleReads,
     /// A figure no device can have.
-    #[error("{kind} is {value}, which no device shows; measure again")]
+    #[error("{kind} is {value}, which is impossible; measure again")]
     Impossible {
         /// Which figure.
         kind: PointKind,

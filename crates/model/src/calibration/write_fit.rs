@@ -17,7 +17,7 @@ const BUFFER_MAX: f64 = (64 << 20) as f64;
 const BUFFER_ASSUMED: f64 = (8 << 20) as f64;
 /// A flush after a burst that takes this much longer than after one write waits for data.
 const WAITING_FACTOR: f64 = 3.0;
-/// The program operation assumed when reads beside writes were not measured.
+/// The program operation assumed when reads during writes were not measured.
 const PROGRAM_ASSUMED: Nanos = Nanos::from_micros(300);
 const FINE_REQUESTS: u32 = 15_000;
 
@@ -63,7 +63,7 @@ pub(super) fn fit(
         None => {
             set_program(profile, PROGRAM_ASSUMED);
             assumptions.push(
-                "reads beside writes were not measured: 300 us per program operation is assumed"
+                "reads during writes were not measured: 300 us per program operation is assumed"
                     .to_string(),
             );
         }

@@ -82,7 +82,7 @@ impl fmt::Display for IoFailure {
             IoFailure::NoQuorum => "no side of the cluster has more than half of the votes",
             IoFailure::NoCurrentCopy => "no current copy of the data can be reached",
             IoFailure::NoSpace => "a capacity device is full",
-            IoFailure::UnflushedLost => "a power cut took writes that were not flushed",
+            IoFailure::UnflushedLost => "a power cut destroyed writes that were not flushed",
             IoFailure::VolumeRemoved => "the volume was removed",
         })
     }

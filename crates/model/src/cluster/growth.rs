@@ -10,8 +10,8 @@ use crate::profile::DeviceProfile;
 use underlay_core::Nanos;
 
 /// Clients of a durable cluster have learnt that they need not flush.
-const VOLATILE_AMONG_DURABLE: &str = "a cache device that may lose what it acknowledged cannot join a cluster \
-     of which none does: nobody flushes that one; use one with power_loss_protected";
+const VOLATILE_AMONG_DURABLE: &str = "a cache device that may lose acknowledged data cannot join a cluster whose \
+     cache devices never do, because such a cluster receives no flushes; use one with power_loss_protected";
 
 impl Cluster {
     /// Adds a host with its disk groups; components are moved there by rebalancing.
@@ -23,7 +23,7 @@ impl Cluster {
         if self.storage.inventory.hosts().iter().any(|host| host.name == spec.name) {
             problems.push(ClusterProblem {
                 place: format!("host \"{}\"", spec.name),
-                rule: "the name is taken by an earlier host".to_string(),
+                rule: "an earlier host has the same name".to_string(),
             });
         }
         if self.is_durable() && !spec.groups.iter().all(|group| group.cache.is_durable()) {

@@ -57,8 +57,8 @@ pub enum PlacementRefusal {
     },
     /// Not enough capacity devices for the stripe width.
     #[error(
-        "needs {needed} capacity devices with room in fault domains of their own for stripe width \
-         {width}, {present} can be used: use a smaller stripe width or add devices"
+        "needs {needed} capacity devices with free space in separate fault domains for stripe width {width}, but only \
+         {present} are available: use a smaller stripe width or add devices"
     )]
     Devices {
         /// Stripe width asked for.

@@ -59,7 +59,7 @@ pub enum PolicyProblem {
     #[error("stripe-width is {0}; use 1 to 12")]
     StripeWidth(u8),
     /// A limit nothing passes.
-    #[error("an iops-limit of 0 lets nothing pass; leave it out or use 1 or more")]
+    #[error("an iops-limit of 0 allows no I/O; omit it or use 1 or more")]
     LimitZero,
     /// More than everything.
     #[error("space-reservation-percent is {0}; use 0 to 100")]

@@ -123,19 +123,19 @@ impl ClusterSpec {
         for (index, host) in self.hosts.iter().enumerate() {
             if self.hosts[..index].iter().any(|other| other.name == host.name) {
                 let place = format!("host \"{}\"", host.name);
-                problem(&mut problems, &place, "the name is taken by an earlier host");
+                problem(&mut problems, &place, "an earlier host has the same name");
             }
             problems.extend(host.problems());
         }
         let network = &self.network;
         if !(1_000_000..=1_000_000_000_000).contains(&network.bytes_per_second) {
-            problem(&mut problems, "network.bytes-per-second", "a link moves 1 MB/s to 1 TB/s");
+            problem(&mut problems, "network.bytes-per-second", "use 1 MB/s to 1 TB/s");
         }
         if network.latency > Nanos::from_secs(1) {
-            problem(&mut problems, "network.latency", "latency lies in 0 to 1 s");
+            problem(&mut problems, "network.latency", "use 0 to 1 s");
         }
         if !(1..=4096).contains(&network.divisor) {
-            problem(&mut problems, "network.divisor", "links are divided by 1 to 4096");
+            problem(&mut problems, "network.divisor", "use 1 to 4096");
         }
         self.settings.check(&mut problems);
         problems
@@ -200,7 +200,7 @@ impl ClusterSettings {
             problem(problems, "settings.rebalance-variance-percent", "use 1 to 100 or none");
         }
         if self.stack.per_io > Nanos::from_millis(10) {
-            problem(problems, "settings.stack", "a host spends at most 10 ms on a request");
+            problem(problems, "settings.stack", "use at most 10 ms");
         }
         if self.rebalance_interval == Nanos::ZERO {
             problem(problems, "settings.rebalance-interval", "use more than 0 s");

@@ -24,11 +24,14 @@ pub(super) fn check(
 ) -> Result<(), RestoreProblem> {
     for (what, number) in [("component", state.next_component), ("volume", state.next_volume)] {
         if number > NUMBERS_MAX {
-            return Err(misfit(format!("{number} is no number of a {what}")));
+            return Err(misfit(format!("{what} number {number} is out of range")));
         }
     }
     if let Some(host) = state.hosts.iter().find(|host| host.side > NUMBERS_MAX) {
-        return Err(misfit(format!("host {} is on side {}", host.host, host.side)));
+        return Err(misfit(format!(
+            "host {} is on an invalid side of a partition: {}",
+            host.host, host.side
+        )));
     }
     for component in &state.components {
         check_component(component, settings)?;
@@ -41,11 +44,17 @@ pub(super) fn check(
             return Err(misfit(format!("there are two volumes `{}`", volume.name)));
         }
         if volume.capacity == 0 || !volume.capacity.is_multiple_of(BLOCK_BYTES) {
-            return Err(misfit(format!("volume {} has {} bytes", volume.volume, volume.capacity)));
+            return Err(misfit(format!(
+                "volume {} has an invalid size: {} bytes",
+                volume.volume, volume.capacity
+            )));
         }
         let wanted = volume.wanted.map(policy_from);
         if wanted.is_some_and(|policy| !policy.problems().is_empty()) {
-            return Err(misfit(format!("the policy wanted for volume {} is none", volume.volume)));
+            return Err(misfit(format!(
+                "the requested policy of volume {} is invalid",
+                volume.volume
+            )));
         }
         for layout in std::iter::once(&volume.present).chain(&volume.next) {
             check_layout(volume, layout, settings, &mut taken)?;
@@ -66,13 +75,16 @@ fn check_component(
     let unit = settings.stripe_unit.0;
     let longest = settings.component_limit.0.max(unit).next_multiple_of(unit);
     if record.length == 0 || !record.length.is_multiple_of(unit) || record.length > longest {
-        return Err(misfit(format!("component {number} has {} bytes", record.length)));
+        return Err(misfit(format!(
+            "component {number} has an invalid length: {} bytes",
+            record.length
+        )));
     }
     if record.reserved > record.length {
         return Err(misfit(format!("component {number} reserves more than its length")));
     }
     if record.base > ADDRESS_MAX {
-        return Err(misfit(format!("component {number} lies at {}", record.base)));
+        return Err(misfit(format!("component {number} has an invalid address: {}", record.base)));
     }
     Ok(())
 }
@@ -85,7 +97,7 @@ fn check_ranges(components: &[ComponentRecord]) -> Result<(), RestoreProblem> {
         let same_device = (pair[0].group, pair[0].disk) == (pair[1].group, pair[1].disk);
         if same_device && pair[0].base + pair[0].length > pair[1].base {
             let (first, second) = (pair[0].component, pair[1].component);
-            return Err(misfit(format!("components {first} and {second} lie on each other")));
+            return Err(misfit(format!("components {first} and {second} overlap")));
         }
     }
     Ok(())
@@ -100,11 +112,11 @@ fn check_layout(
     let number = volume.volume;
     let policy = policy_from(layout.policy);
     if let Some(problem) = policy.problems().first() {
-        return Err(misfit(format!("the policy of volume {number} is none: {problem}")));
+        return Err(misfit(format!("the policy of volume {number} is invalid: {problem}")));
     }
     if u64::from(layout.unit_bytes) != settings.stripe_unit.0 || layout.sets == 0 {
         return Err(misfit(format!(
-            "volume {number} has {} sets with stripe units of {} bytes",
+            "volume {number} has an invalid layout: {} sets with stripe units of {} bytes",
             layout.sets, layout.unit_bytes
         )));
     }
@@ -124,7 +136,10 @@ fn check_layout(
     let most =
         u128::from(longest) * u128::from(geometry.kind.data_units()) * u128::from(layout.sets);
     if u128::from(volume.capacity) > most {
-        return Err(misfit(format!("volume {number} has {} bytes", volume.capacity)));
+        return Err(misfit(format!(
+            "volume {number} is too large for its layout: {} bytes",
+            volume.capacity
+        )));
     }
     let components = layout
         .slots
@@ -132,7 +147,7 @@ fn check_layout(
         .flat_map(|(current, next)| std::iter::once(*current).chain(next.iter().copied()));
     for component in components {
         if !taken.insert(component) {
-            return Err(misfit(format!("component {component} is in two places")));
+            return Err(misfit(format!("component {component} is used twice")));
         }
     }
     Ok(())

@@ -109,7 +109,10 @@ impl Storage {
             let (id, base, length) = (component.id, component.base, component.length);
             let (group, disk) = (component.group, usize::from(component.disk));
             if !self.objects.restore_component(component) {
-                return Err(misfit(format!("component {} is out of order", record.component)));
+                return Err(misfit(format!(
+                    "component {} has a number that is used twice or out of range",
+                    record.component
+                )));
             }
             let disk = &mut self.inventory.group_mut(group).disks[disk];
             disk.restore_range(base, length, id);
@@ -127,12 +130,12 @@ impl Storage {
             .get(record.group as usize)
             .filter(|group| usize::from(record.disk) < group.disks.len())
             .ok_or_else(|| {
-                misfit(format!("component {number} lies on a device that is not there"))
+                misfit(format!("component {number} is on a device that does not exist"))
             })?;
         let rows = record.length / self.settings.stripe_unit.0;
         let regions = |runs: &[(u64, u64)]| {
             RegionSet::from_runs(rows, runs)
-                .ok_or_else(|| misfit(format!("regions of component {number} exceed it")))
+                .ok_or_else(|| misfit(format!("regions of component {number} are beyond its end")))
         };
         let volatile = group.durability == Durability::OnFlush;
         Ok(Component {
@@ -175,11 +178,11 @@ impl Storage {
     ) -> Result<(Policy, Object), RestoreProblem> {
         let policy = policy_from(stored.policy);
         if !policy.problems().is_empty() {
-            return Err(misfit(format!("the policy of volume {} is none", record.volume)));
+            return Err(misfit(format!("the policy of volume {} is invalid", record.volume)));
         }
         if u64::from(stored.unit_bytes) != self.settings.stripe_unit.0 || stored.sets == 0 {
             return Err(misfit(format!(
-                "volume {} has stripe units of {} bytes",
+                "volume {} has invalid stripe units of {} bytes",
                 record.volume, stored.unit_bytes
             )));
         }
@@ -202,7 +205,7 @@ impl Storage {
                     .objects
                     .component_mut(id)
                     .filter(|component| component.length == geometry.component_bytes())
-                    .ok_or_else(|| misfit(format!("component {id} is not there")))?;
+                    .ok_or_else(|| misfit(format!("component {id} is missing")))?;
                 component.volume = volume;
                 component.layout = layout;
                 component.set = (index / members) as u32;
@@ -213,16 +216,17 @@ impl Storage {
         let witnesses: Vec<HostId> = stored.witnesses.iter().map(|host| HostId(*host)).collect();
         for host in &witnesses {
             if host.0 as usize >= self.inventory.hosts().len() {
-                return Err(misfit(format!("witness host {} is not there", host.0)));
+                return Err(misfit(format!("witness host {} is missing", host.0)));
             }
             self.inventory.count_on_host(*host);
         }
         let rows = geometry.rows_per_set();
         let in_doubt: Option<Vec<RegionSet>> =
             stored.in_doubt.iter().map(|runs| RegionSet::from_runs(rows, runs)).collect();
-        let in_doubt = in_doubt
-            .filter(|sets| sets.len() == stored.sets as usize)
-            .ok_or_else(|| misfit(format!("doubts of volume {} exceed it", record.volume)))?;
+        let in_doubt =
+            in_doubt.filter(|sets| sets.len() == stored.sets as usize).ok_or_else(|| {
+                misfit(format!("rows in doubt of volume {} are beyond its end", record.volume))
+            })?;
         let checksum = policy.checksum;
         let notes = Vec::new();
         Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt, notes }))
@@ -308,7 +312,10 @@ impl Cluster {
                 counters: VolumeCounters::default(),
             });
             if !is_free {
-                return Err(misfit(format!("volume {} is out of order", record.volume)));
+                return Err(misfit(format!(
+                    "volume {} has a number that is used twice or out of range",
+                    record.volume
+                )));
             }
         }
         if self.storage.objects.components().any(|component| component.volume.0 == u32::MAX) {
@@ -325,8 +332,9 @@ impl Cluster {
     ) -> Result<Box<Reshape>, RestoreProblem> {
         let (policy, object) = self.storage.object_from(id, record, next, Layout::Next)?;
         let units = record.capacity.div_ceil(u64::from(next.unit_bytes));
-        let pending = RegionSet::from_runs(units, &record.pending)
-            .ok_or_else(|| misfit(format!("units of volume {} exceed it", record.volume)))?;
+        let pending = RegionSet::from_runs(units, &record.pending).ok_or_else(|| {
+            misfit(format!("units of volume {} are beyond its end", record.volume))
+        })?;
         Ok(Box::new(Reshape {
             object,
             policy,

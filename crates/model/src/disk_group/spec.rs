@@ -294,7 +294,7 @@ impl DiskGroupSpec {
             settings.push((
                 "reduction",
                 format!("{costs:?}"),
-                "shares lie in 0 to 1, the times per block in 0 to 1 ms, metadata writes in 0 to 8",
+                "use shares of 0 to 1, times per block of 0 to 1 ms, and 0 to 8 metadata writes",
                 costs.fingerprint.max(costs.compress) <= Nanos::from_millis(1)
                     && share(costs.hash_map_hit)
                     && share(costs.address_map_hit)

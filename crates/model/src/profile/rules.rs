@@ -76,27 +76,27 @@ impl DeviceProfile {
         checker.require(
             "capacity",
             self.capacity,
-            "a device holds 1 MiB to 1 EiB",
+            "use 1 MiB to 1 EiB",
             (1 << 20..=1 << 60).contains(&self.capacity.0),
         );
-        checker.duration("flush", self.flush, 0, SECOND, "a flush takes 0 to 1 s");
+        checker.duration("flush", self.flush, 0, SECOND, "use 0 to 1 s");
         checker.require(
             "divisor",
             self.divisor,
-            "a device is divided by 1 to 4096",
+            "use 1 to 4096",
             (1..=4096).contains(&self.divisor),
         );
         checker.require(
             "copies",
             self.copies,
-            "a mirror has 1 to 4 copies",
+            "use 1 to 4",
             (1..=DeviceProfile::COPIES_MAX).contains(&self.copies),
         );
         if let Some(percent) = self.fit_error_percent {
             checker.require(
                 "fit-error-percent",
                 percent,
-                "an error is a percentage of 0 or more",
+                "use 0 or more",
                 percent.is_finite() && percent >= 0.0,
             );
         }
@@ -119,14 +119,14 @@ fn check_name(name: &str, checker: &mut Checker) {
 }
 
 fn check_flash(flash: &Flash, checker: &mut Checker) {
-    let command_rule = "the command stage takes 1 ns to 1 s";
+    let command_rule = "use 1 ns to 1 s";
     checker.duration("medium.read-command", flash.read_command, 1, SECOND, command_rule);
     checker.duration("medium.write-command", flash.write_command, 1, SECOND, command_rule);
-    checker.duration("medium.base", flash.base, 0, SECOND, "the fixed part takes 0 to 1 s");
+    checker.duration("medium.base", flash.base, 0, SECOND, "use 0 to 1 s");
     checker.require(
         "medium.units",
         flash.units,
-        "a device has 1 to 4096 units",
+        "use 1 to 4096",
         (1..=4096).contains(&flash.units),
     );
     checker.require(
@@ -135,57 +135,57 @@ fn check_flash(flash: &Flash, checker: &mut Checker) {
         "use a power of two from 512 B to 16 MiB",
         flash.unit_bytes.is_power_of_two() && (512..=16 << 20).contains(&flash.unit_bytes),
     );
-    let service_rule = "unit service takes 1 ns to 10 s";
+    let service_rule = "use 1 ns to 10 s";
     checker.duration("medium.read-service", flash.read_service, 1, 10 * SECOND, service_rule);
     checker.require(
         "medium.read-service-cv",
         flash.read_service_cv,
-        "a coefficient of variation lies in 0 to 3",
+        "use 0 to 3",
         (0.0..=3.0).contains(&flash.read_service_cv),
     );
     checker.require(
         "medium.slow-probability",
         flash.slow_probability,
-        "a probability lies in 0 to 1",
+        "use 0 to 1",
         (0.0..=1.0).contains(&flash.slow_probability),
     );
-    checker.duration("medium.slow", flash.slow, 0, 10 * SECOND, "slow reads add 0 to 10 s");
-    checker.duration("medium.program", flash.program, 0, 10 * SECOND, "a program takes 0 to 10 s");
+    checker.duration("medium.slow", flash.slow, 0, 10 * SECOND, "use 0 to 10 s");
+    checker.duration("medium.program", flash.program, 0, 10 * SECOND, "use 0 to 10 s");
     checker.require(
         "medium.program-bytes",
         Bytes(u64::from(flash.program_bytes)),
-        "one program stores 512 B to 16 MiB",
+        "use 512 B to 16 MiB",
         super::PROGRAM_BYTES.contains(&flash.program_bytes),
     );
 }
 
 fn check_disk(disk: &Disk, checker: &mut Checker) {
-    checker.duration("medium.command", disk.command, 0, SECOND, "a command takes 0 to 1 s");
-    let seek_rule = "a seek takes 0 to 1 s";
+    checker.duration("medium.command", disk.command, 0, SECOND, "use 0 to 1 s");
+    let seek_rule = "use 0 to 1 s";
     checker.duration("medium.seek-shortest", disk.seek_shortest, 0, SECOND, seek_rule);
     checker.duration("medium.seek-span", disk.seek_span, 0, SECOND, seek_rule);
     checker.require(
         "medium.rotations-per-minute",
         disk.rotations_per_minute,
-        "a disk turns 1,000 to 100,000 times per minute",
+        "use 1,000 to 100,000 per minute",
         (1_000..=100_000).contains(&disk.rotations_per_minute),
     );
     checker.require(
         "medium.media-bytes-per-second",
         disk.media_bytes_per_second,
-        "the media rate lies in 1 MB/s to 10 GB/s",
+        "use 1 MB/s to 10 GB/s",
         (1_000_000..=10_000_000_000).contains(&disk.media_bytes_per_second),
     );
     checker.require(
         "medium.queue-depth",
         disk.queue_depth,
-        "a drive chooses among 1 to 256 commands",
+        "use 1 to 256",
         (1..=256).contains(&disk.queue_depth),
     );
 }
 
 fn check_link(link: &Link, checker: &mut Checker) {
-    let rule = "a link moves 1 MB/s to 1 TB/s";
+    let rule = "use 1 MB/s to 1 TB/s";
     let range = 1_000_000..=1_000_000_000_000;
     let read = link.read_bytes_per_second;
     checker.require("link.read-bytes-per-second", read, rule, range.contains(&read));
@@ -197,29 +197,29 @@ fn check_buffer(buffer: &WriteBuffer, checker: &mut Checker) {
     checker.require(
         "write-buffer.capacity",
         buffer.capacity,
-        "a write buffer holds 64 KiB to 64 GiB",
+        "use 64 KiB to 64 GiB",
         (64 << 10..=64 << 30).contains(&buffer.capacity.0),
     );
-    checker.duration("write-buffer.latency", buffer.latency, 0, SECOND, "latency lies in 0 to 1 s");
+    checker.duration("write-buffer.latency", buffer.latency, 0, SECOND, "use 0 to 1 s");
     checker.duration(
         "write-buffer.latency-per-4k",
         buffer.latency_per_4k,
         0,
         1_000_000,
-        "the addition per 4 KiB lies in 0 to 1 ms",
+        "use 0 to 1 ms",
     );
     let sequential = buffer.drain_sequential_bytes_per_second;
     checker.require(
         "write-buffer.drain-sequential-bytes-per-second",
         sequential,
-        "a buffer drains sequential runs at 1 MB/s to 1 TB/s",
+        "use 1 MB/s to 1 TB/s",
         (1_000_000..=1_000_000_000_000).contains(&sequential),
     );
     let random = buffer.drain_random_bytes_per_second;
     checker.require(
         "write-buffer.drain-random-bytes-per-second",
         random,
-        "a buffer drains scattered writes at 10 KB/s up to its sequential rate",
+        "use 10 KB/s up to the sequential drain rate",
         (10_000..=sequential.max(10_000)).contains(&random),
     );
 }

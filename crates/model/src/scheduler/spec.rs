@@ -144,7 +144,7 @@ pub enum SchedulerProblem {
     #[error("resync is limited to {0} bytes per second; use at least 65536")]
     Rate(u64),
     /// Watermarks the wrong way round.
-    #[error("the low latency watermark {low} lies above the high one {high}; swap them")]
+    #[error("the low latency watermark {low} is above the high one {high}; swap them")]
     Watermarks {
         /// The lower.
         low: Nanos,
@@ -152,7 +152,7 @@ pub enum SchedulerProblem {
         high: Nanos,
     },
     /// Interval out of range.
-    #[error("the latency is looked at every {0}; use 1 ms to 1 h")]
+    #[error("the latency is checked every {0}; use 1 ms to 1 h")]
     Interval(Nanos),
 }
 

@@ -998,7 +998,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_touched() {
     }
     let device = ["--device", "null", "--nbd", "127.0.0.1:0"];
     store.volume("create", &[&["data", "--size", "4MiB"], &device[..]].concat()).expect(0);
-    store.refusal("create", &["data", "--size", "1MiB"], "there is a volume `data` already");
+    store.refusal("create", &["data", "--size", "1MiB"], "volume `data` already exists");
     store.refusal("create", &["DATA", "--size", "1MiB"], "is not a volume name");
     store.refusal("create", &["odd", "--size", "1000B"], "a multiple of 4 KiB");
     store.refusal("create", &["more", "--size", "1MiB", "--on", "x"], "no device `x`");

@@ -152,7 +152,7 @@ impl Answer {
             return Ok(Step::Refused(server_error(body)));
         }
         match self.expected {
-            Expected::Nothing => Err(protocol("an answer to what was not asked")),
+            Expected::Nothing => Err(protocol("an unexpected reply")),
             Expected::Preparation => self.preparation(body),
             Expected::Parameters { left, columns } => Ok(self.parameters(left - 1, columns)),
             Expected::PreparedColumns { left } => {
@@ -174,7 +174,7 @@ impl Answer {
 
     fn preparation(&mut self, mut body: &[u8]) -> Result<Step<'_>, Error> {
         if take_array(&mut body)? != [0] {
-            return Err(protocol("an answer to PREPARE that is none"));
+            return Err(protocol("an invalid reply to PREPARE"));
         }
         let number = u32::from_le_bytes(take_array(&mut body)?);
         let columns = u16::from_le_bytes(take_array(&mut body)?);
@@ -235,11 +235,11 @@ impl Answer {
         let count = take_length(&mut body)?;
         // As many as a table can have, many times over.
         if count == 0 || count > u64::from(u16::MAX) {
-            return Err(protocol("a result of so many columns"));
+            return Err(protocol("a result with too many columns"));
         }
         if self.agreed.keeps_columns && take_array(&mut body)? == [0] {
             if self.is_binary && self.columns.len() as u64 != count {
-                return Err(protocol("columns that were never described"));
+                return Err(protocol("columns without a description"));
             }
             self.expected = Expected::Rows;
         } else {

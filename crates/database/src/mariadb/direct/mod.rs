@@ -148,7 +148,7 @@ impl Direct {
         self.begin(COM_STMT_EXECUTE).await?;
         let known = &self.statements[statement.0];
         if parameters.len() != usize::from(known.parameters) {
-            let what = "another number of parameters than the statement has";
+            let what = "a wrong number of parameters for the statement";
             return Err(RequestError::NotSent(protocol(what)));
         }
         write_execution(&mut self.output, known.number, parameters);
@@ -180,7 +180,9 @@ impl Direct {
             || values.is_empty()
             || !values.len().is_multiple_of(columns)
         {
-            return Err(RequestError::NotSent(protocol("an array that the statement cannot take")));
+            return Err(RequestError::NotSent(protocol(
+                "an array that the statement does not accept",
+            )));
         }
         write_array_execution(&mut self.output, known.number, columns, values)
             .map_err(RequestError::NotSent)?;
@@ -247,7 +249,7 @@ impl Direct {
 
     async fn make_ready(&mut self) -> Result<(), Error> {
         if self.is_out_of_step {
-            return Err(protocol("what the connection was used for before is not known"));
+            return Err(protocol("the state of the connection is unknown"));
         }
         while !self.answer.is_over() {
             // Whatever it says: nobody asks any more.
@@ -274,7 +276,7 @@ impl Direct {
                 // Whatever number it has.
                 self.sequence = header[3];
                 refused(&self.packet().await?)?;
-                return Err(protocol("an answer to what was not asked"));
+                return Err(protocol("an unexpected reply"));
             }
             self.transport.receive().await.map_err(broken)?;
         }
@@ -396,7 +398,7 @@ fn body(received: &[u8], sequence: u8) -> Result<Option<&[u8]>, Error> {
     };
     let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
     if length > PACKET_BYTES_MAX {
-        return Err(protocol("an answer of more than 16 MiB"));
+        return Err(protocol("a reply of more than 16 MiB"));
     }
     let Some(body) = rest.get(..length) else { return Ok(None) };
     if header[3] != sequence {

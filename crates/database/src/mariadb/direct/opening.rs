@@ -59,7 +59,7 @@ impl Direct {
         refused(&greeting)?;
         let handshake: HandshakePacket<'_> = ParseBuf(&greeting)
             .parse(())
-            .map_err(|_| protocol("a greeting of another protocol"))?;
+            .map_err(|_| protocol("a greeting of an unknown protocol"))?;
         let mut capabilities = Capabilities::of(&handshake);
         // The server reads the response by what the request for TLS announced, if there is one: both
         // must agree on whether a database is named.
@@ -134,7 +134,7 @@ impl Direct {
         self.send_packet().await?;
         // Whoever sits in between could have put it there.
         if !self.transport.received().is_empty() {
-            return Err(protocol("an answer to what was not asked yet"));
+            return Err(protocol("a reply before any request"));
         }
         let socket = self.transport.into_stream().encrypt(material, host).await;
         let socket = socket.map_err(|failure| match failure {

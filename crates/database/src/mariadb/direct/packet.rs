@@ -179,7 +179,7 @@ pub(super) fn take_length(bytes: &mut &[u8]) -> Result<u64, Error> {
         0xfc => 2,
         0xfd => 3,
         0xfe => 8,
-        _ => return Err(protocol("a number that is none")),
+        _ => return Err(protocol("an invalid number")),
     };
     let digits = take(bytes, count)?;
     Ok(digits.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -220,7 +220,7 @@ pub(in crate::mariadb) fn protocol(what: &'static str) -> Error {
 }
 
 fn cut() -> Error {
-    protocol("a packet that is cut")
+    protocol("a truncated packet")
 }
 
 #[cfg(test)]

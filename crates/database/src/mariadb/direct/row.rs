@@ -65,7 +65,7 @@ impl Column {
             0x07 | 0x0a..=0x0c => Kind::Moment,
             // DECIMAL, VARCHAR, BIT, JSON to GEOMETRY.
             0x00 | 0x0f | 0x10 | 0xf5..=0xff => Kind::Text,
-            _ => return Err(protocol("a column of a type that is not known")),
+            _ => return Err(protocol("a column of an unknown type")),
         };
         Ok(Column { kind, is_unsigned: flags & UNSIGNED != 0 })
     }
@@ -89,7 +89,7 @@ impl<'a> Row<'a> {
     /// The row in a packet.
     pub(super) fn parse(columns: &'a [Column], mut body: &'a [u8]) -> Result<Row<'a>, Error> {
         if take_array(&mut body)? != [0] {
-            return Err(protocol("a row that is none"));
+            return Err(protocol("an invalid row"));
         }
         let nulls = take(&mut body, (columns.len() + NULLS_FROM).div_ceil(8))?;
         Ok(Row(Values::Binary { columns, nulls, values: body }))

@@ -211,13 +211,13 @@ impl Direct {
         match self.state {
             State::Idle => {}
             State::Sending => {
-                return Err(io::Error::other("a request before was sent in part").into());
+                return Err(io::Error::other("an earlier request was sent only in part").into());
             }
             State::Waiting => {
                 // The server's answer was for a caller who is gone.
                 match self.answer(&mut |_| {}).await {
                     Ok(_) | Err(Failure::Server(_)) if self.state == State::Idle => {}
-                    Ok(_) => return Err(io::Error::other("a copy before was given up").into()),
+                    Ok(_) => return Err(io::Error::other("an earlier COPY was abandoned").into()),
                     Err(failure) => return Err(failure),
                 }
             }

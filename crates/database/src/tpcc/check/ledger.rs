@@ -24,7 +24,7 @@ impl OrderNumbers {
     }
 }
 
-const TITLE: &str = "every order that a client was told is committed exists, and no others";
+const TITLE: &str = "every order acknowledged to clients exists, and no others";
 
 /// The ledger's check with an outcome.
 pub(crate) fn ledger_result(outcome: CheckOutcome) -> CheckResult {

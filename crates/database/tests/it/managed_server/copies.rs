@@ -100,9 +100,9 @@ fn a_template_that_is_not_whole_is_refused() {
     fs::write(&control, &bytes).unwrap();
     Template::open(&dir).unwrap();
     fs::write(dir.join("manifest.json"), b"{}").unwrap();
-    check("cannot be understood");
+    check("cannot be parsed");
     fs::remove_file(dir.join("manifest.json")).unwrap();
-    check("cut short");
+    check("was interrupted");
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn a_place_that_cannot_be_reached_is_named() {
     fs::set_permissions(blocked, fs::Permissions::from_mode(0o700)).unwrap();
     let error = Server::create(&place.teardown, spec.clone()).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains(&format!("user `{}` may not pass through", user.name)), "{text}");
+    assert!(text.contains(&format!("user `{}` cannot enter", user.name)), "{text}");
     assert!(text.contains(&format!("chmod o+x {}", blocked.display())), "{text}");
 
     let as_root = ServerSpec { run_as: None, ..spec.clone() };

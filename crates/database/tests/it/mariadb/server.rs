@@ -156,7 +156,11 @@ fn wrong_settings_are_refused_all_at_once_and_nothing_starts() {
         }
         assert_eq!(server.pid(), None);
     };
-    check(&mut server, &[("datadir", "/tmp"), ("port", "1")], &["volumes decide", "a free one"]);
+    check(
+        &mut server,
+        &[("datadir", "/tmp"), ("port", "1")],
+        &["the study's volumes", "a free one"],
+    );
     check(
         &mut server,
         &[

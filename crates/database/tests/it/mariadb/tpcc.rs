@@ -367,7 +367,7 @@ fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
         &parameters(TWO_WAREHOUSES),
         Mode::Procedures,
     ));
-    assert!(other.err().unwrap().message.contains("has the identity"));
+    assert!(other.err().unwrap().message.contains("has identity"));
 
     // Somebody else's tables.
     let place = &database.place;

@@ -113,7 +113,7 @@ pub(crate) fn add_group<C>(
     let taken =
         plane.cluster.groups().any(|(_, owner, name)| owner == host_id && name == group.name);
     if taken {
-        return Err(format!("host `{host}` has a disk group `{}` already", group.name));
+        return Err(format!("host `{host}` already has a disk group `{}`", group.name));
     }
     plane
         .add_group(now, host_id, group)
@@ -162,7 +162,7 @@ fn members<C>(
         .filter(|slot| sets > 0 && current().filter(|it| it.slot == *slot).count() == sets)
         .collect();
     if slots.is_empty() {
-        return Err(format!("no copy of volume `{volume}` is in order"));
+        return Err(format!("no copy of volume `{volume}` is intact"));
     }
     let slot = slots[usize::from(choose(slots.len() as u8))];
     Ok(current().filter(|component| component.slot == slot).copied().collect())

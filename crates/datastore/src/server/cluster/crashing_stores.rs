@@ -29,13 +29,13 @@ pub(super) struct Fuse(Arc<Mutex<Option<u32>>>);
 impl Fuse {
     /// The server is killed at the point after so many more of them.
     pub(super) fn light(&self, points: u32) {
-        *self.0.lock().expect("nobody panics with it") = Some(points);
+        *self.0.lock().expect("no holder of this lock panics") = Some(points);
     }
 
     /// A change is about to happen, or has just happened.
     fn burn(&self) {
         let before = {
-            let mut left = self.0.lock().expect("nobody panics with it");
+            let mut left = self.0.lock().expect("no holder of this lock panics");
             let before = *left;
             *left = before.map(|left| left.saturating_sub(1));
             before

@@ -50,8 +50,9 @@ impl<C, S: Stores> ClusterPlane<C, S> {
             None => {}
             Some(News::FallsBehind { lost, within }) => {
                 let text = format!(
-                    "this host copies more slowly than the modelled devices: the cluster's clock falls behind, by {lost} in the \
-                     last {within}; copying takes longer, and what clients wait longer is lateness"
+                    "this host copies more slowly than the modelled devices: the cluster's clock falls behind, by \
+                     {lost} in the last {within}; copying takes longer, and the additional waiting of clients counts \
+                     as lateness"
                 );
                 self.journal.say(now, "storage", text);
             }
@@ -67,8 +68,8 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         {
             self.refusal_told = Some(now);
             let text = format!(
-                "this host's own storage does not take what is written ({error}): such writes are answered with I/O errors, and what is \
-                 copied meanwhile counts as lost where it should be"
+                "this host's own storage refuses writes ({error}): such writes fail with I/O errors, and data that \
+                 was being copied counts as lost at its destination"
             );
             self.journal.say(now, "storage", text);
         }

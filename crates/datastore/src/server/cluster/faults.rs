@@ -17,8 +17,8 @@ pub(crate) enum FaultRefusal {
     Problem(FaultProblem),
     /// It would destroy what the last state that could be stored counts on.
     #[error(
-        "what the cluster knows cannot be stored, and this fault destroys bytes that the stored state counts on: make the \
-         datastore's directory writable, with room for a file, then try again"
+        "the cluster's state cannot be stored, and this fault destroys data that the stored state relies on: make the \
+         datastore's directory writable, with space for a file, then try again"
     )]
     NotStored,
 }

@@ -223,7 +223,7 @@ impl StoreMaker for FileStores {
     fn remove(&mut self, component: ComponentId, store: FileStore) {
         for path in [store.path.clone(), sums_path(&store.path)] {
             if let Err(error) = fs::remove_file(&path) {
-                tracing::warn!("{component}: {} stays behind: {error}", path.display());
+                tracing::warn!("{component}: could not remove {}: {error}", path.display());
             }
         }
     }

@@ -63,7 +63,11 @@ impl Journal {
         let (component, offset_bytes, what) = match finding {
             Finding::Repaired { component, offset_bytes } => {
                 self.repaired += 1;
-                (component, offset_bytes, "did not verify and was restored from another member")
+                (
+                    component,
+                    offset_bytes,
+                    "had a wrong checksum and was restored from another member",
+                )
             }
             Finding::Lost { component, offset_bytes } => {
                 if self.known_lost.contains(&(component, offset_bytes)) {
@@ -89,7 +93,7 @@ impl Journal {
     pub(crate) fn take(&mut self, now: Nanos) -> Vec<DatastoreNotice> {
         let unnamed = self.findings.saturating_sub(FINDINGS_NAMED);
         if unnamed > 0 {
-            let text = format!("{unnamed} more blocks did not verify");
+            let text = format!("{unnamed} more blocks had a wrong checksum");
             self.push(Entry { at: now, kind: "data", text });
         }
         self.findings = 0;
@@ -127,12 +131,13 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
             ("component", format!("component {component} of {} is {state}", name(volume)))
         }
         Notice::VolumeUnavailable { volume, reason } => {
-            ("volume", format!("{} answers I/O errors: {reason}", name(volume)))
+            ("volume", format!("{} answers with I/O errors: {reason}", name(volume)))
         }
         Notice::UnflushedLost { volume, most } => {
             let name = name(volume);
-            let text =
-                format!("a power cut took writes to {name} that were not flushed: {most} at most");
+            let text = format!(
+                "a power cut destroyed writes to {name} that were not flushed: at most {most}"
+            );
             ("volume", text)
         }
         Notice::VolumeAvailable { volume } => ("volume", format!("{} serves again", name(volume))),
@@ -143,7 +148,7 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
             ("resync", format!("copying of {} ended ({})", name(volume), reason.as_str()))
         }
         Notice::ResyncAbandoned { volume, reason } => {
-            ("resync", format!("copying of {} was given up ({})", name(volume), reason.as_str()))
+            ("resync", format!("copying of {} was cancelled ({})", name(volume), reason.as_str()))
         }
         Notice::RepairBlocked { volume, reason } => {
             ("resync", format!("{} cannot be repaired: {reason}", name(volume)))
@@ -169,9 +174,9 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
 /// What a device does again, by what was wrong with it.
 const fn mended(was: Ailment) -> &'static str {
     match was {
-        Ailment::None => "is in order, as it was",
+        Ailment::None => "works normally, as before",
         Ailment::OutOfUse => "is in use again",
-        Ailment::Slow => "keeps its times again",
+        Ailment::Slow => "has its normal speed again",
         Ailment::Stuck => "answers again",
         Ailment::Erroring => "answers without errors again",
     }

@@ -76,7 +76,7 @@ impl LostRangeLog {
         };
         let (file, bytes) = open().map_err(DatastoreError::file("set aside", &path))?;
         if !bytes.starts_with(MAGIC) {
-            let reason = "these are no marks of lost blocks".to_string();
+            let reason = "this is not a lost-range log".to_string();
             return Err(DatastoreError::BadMemory { path, reason });
         }
         let mut marks =
@@ -107,7 +107,7 @@ impl LostRangeLog {
     /// Stores what stands in a place.
     fn put(&mut self, place: usize, component: u32, blocks: &Range<u64>) {
         let at = HEAD_BYTES + place * PLACE_BYTES;
-        debug_assert!(place < PLACES, "place {place} is behind the end of the file");
+        debug_assert!(place < PLACES, "entry {place} is beyond the end of the file");
         // One call, so that it is there in whole or not at all.
         let stored = self.file.write_all_at(&encode(component, blocks), at as u64);
         if let Err(error) = &stored
@@ -198,7 +198,9 @@ impl MarkLog for LostRangeLog {
             places.push(place);
         }
         let Some(place) = places.pop().or_else(|| self.free.pop()) else {
-            tracing::error!("there are more lost blocks than can be noted: some will be forgotten");
+            tracing::error!(
+                "there are more lost blocks than the log can hold: some will be forgotten"
+            );
             return;
         };
         self.keep(component, all, place);

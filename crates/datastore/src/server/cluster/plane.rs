@@ -374,7 +374,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         match Reduction::start(&self.cluster, &mut self.data, self.directory.clone(), &[]) {
             Ok(started) => self.reduction = started,
             Err(error) => {
-                let text = format!("{error}: what is stored reduced is not counted");
+                let text = format!("{error}: reduced blocks are not counted");
                 self.journal.say(self.skew.on_wall(self.now), "reduction", text);
             }
         }

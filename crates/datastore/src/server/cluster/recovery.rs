@@ -110,11 +110,10 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         }
         let text = match outcome {
             Err(error) if !was_failing => format!(
-                "{error}: what the cluster knows cannot be stored, so that writes and flushes are answered with errors until \
-                 it can"
+                "{error}: the cluster's state cannot be stored, so writes and flushes fail until it can"
             ),
             Ok(()) if was_failing => {
-                "what the cluster knows can be stored again, and writes are accepted".to_string()
+                "the cluster's state can be stored again, and writes are accepted".to_string()
             }
             _ => return,
         };
@@ -141,7 +140,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         if let Some(memory) = self.memory.as_mut().filter(|_| at_rest)
             && let Err(error) = memory.conclude(self.cluster.state(), self.data.maker())
         {
-            tracing::error!("{error}; the next start will settle and copy more than is needed");
+            tracing::error!("{error}; the next start will copy more than necessary");
         }
     }
 

@@ -386,7 +386,7 @@ impl Counting {
         }
         self.publish(place.device.group);
         if let Err(error) = fs::remove_file(prints_path(&self.component_path(&place))) {
-            tracing::warn!("{component}: its prints stay behind: {error}");
+            tracing::warn!("{component}: could not remove its fingerprints: {error}");
         }
     }
 

@@ -180,7 +180,7 @@ pub(crate) fn begun(directory: &Path) -> Result<Vec<Intent>, DatastoreError> {
 }
 
 fn malformed(path: PathBuf) -> DatastoreError {
-    let reason = "these are no notes of what was under way".to_string();
+    let reason = "this is not a write-intent log".to_string();
     DatastoreError::BadMemory { path, reason }
 }
 

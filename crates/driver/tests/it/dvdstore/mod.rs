@@ -135,7 +135,7 @@ fn a_load_makes_the_shop(host: &TestServer) {
     // Another seed or size is another shop.
     let other = Parameters { seed: RootSeed(6), ..parameters() };
     let refused = wait(host, Session::connect(&target, &other)).err().unwrap();
-    assert!(refused.message.contains("other size, seed or version"), "{refused}");
+    assert!(refused.message.contains("different size, seed or version"), "{refused}");
 }
 
 /// Many users buy the same few products at once: nobody waits in a circle, and no sale is lost.

@@ -330,7 +330,7 @@ mod tests {
         let text = times("since the start", Some(&kept()));
         assert!(text.starts_with("timing since the start: timing-valid: lateness p99"), "{text}");
         assert!(times("", None).starts_with("timing: not reported"), "{text}");
-        let reason = Some("the host was too busy to keep time".to_string());
+        let reason = Some("the host was too busy".to_string());
         let late = TimingStatus { valid: false, reason, host_limited_share: 0.912, ..kept() };
         let text = times("", Some(&late));
         assert!(text.starts_with("timing: not timing-valid: the host was too busy"), "{text}");

@@ -91,7 +91,7 @@ impl Ahead {
             let (runs, next) = (runs.clone(), next.clone());
             scope.spawn(move || {
                 while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let taken = run.lock().expect("nobody panics with it").take();
+                    let taken = run.lock().expect("no holder of this lock panics").take();
                     let (run, send) = taken.expect("each run is taken once");
                     let point = plan.plans()[plan.point_of(run.design)];
                     let seed = seed_of(plan, run.repeat);

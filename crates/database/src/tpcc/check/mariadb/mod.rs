@@ -124,7 +124,7 @@ async fn fingerprint(client: &mut Conn, tables: &TableNames) -> Result<Option<St
 /// What was found while somebody wrote is neither right nor wrong.
 fn disbelieve(results: &mut [CheckResult]) {
     for result in results {
-        let error = "somebody wrote to the database during the check".to_string();
+        let error = "another session wrote to the database during the check".to_string();
         result.outcome = CheckOutcome::Failed { error };
     }
 }
