@@ -304,7 +304,7 @@ fn text(row: &RungValidity, Load { waits, is_stopped, .. }: Load) -> String {
         let shares: Vec<String> =
             [share(late, "long"), share(early, "short")].into_iter().flatten().collect();
         parts.push(match shares.is_empty() {
-            true => "I/O took what the devices take".to_string(),
+            true => "I/O took as long as modelled".to_string(),
             false => {
                 let per = match waits {
                     Waits::Sessions => per_transaction(row),

@@ -20,7 +20,7 @@ const FIXED: [(&str, &str); 8] = [
     ("title", "it names the study at every size"),
     ("question", "the study asks the same at every size"),
     ("deviations", "they belong to the study at every size"),
-    ("published", "it says what others found"),
+    ("published", "it contains published results"),
     ("laptop", "the table cannot change itself"),
     ("engine.kind", "another engine is another study"),
     ("seed", "the study has the same seed at every size; use --seed"),
@@ -49,7 +49,7 @@ pub(crate) fn shrunk<'t>(
             None,
             "missing-key",
             "the study has no `[laptop]` table",
-            "`--laptop` runs what it says",
+            "`--laptop` runs the study with its values",
             "run the study as it is, choose a --scale, or write the table",
         );
         return None;

@@ -70,7 +70,7 @@ const DOUBTFUL: [Doubtful; 3] = [
         is: |value| value.to_ascii_lowercase().contains("nosync") || value.ends_with("NO_FSYNC"),
         words: "does not wait",
         code: "flush-method-without-sync",
-        consequence: "nothing the server writes to its data files is safe",
+        consequence: "no write to the data files is durable",
     },
 ];
 

@@ -53,7 +53,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
         }
     }
     if !plan.deviations.is_empty() {
-        page.heading("Other than in the publication");
+        page.heading("Deviations from the publication");
         for deviation in &plan.deviations {
             page.wrapped("  ", "  ", deviation);
         }
@@ -81,7 +81,7 @@ fn summary(page: &mut Page, plan: &Plan) {
     let is_block_load = plan.workload.kind.block().is_some();
     page.row("evidence", &evidence(plan));
     if plan.options.size == Some(StudySize::Laptop) {
-        page.row("size", "laptop: the values of [laptop] are in their places");
+        page.row("size", "laptop: with the values of [laptop]");
     }
     let load = match is_block_load {
         true => String::new(),
@@ -129,7 +129,7 @@ fn evidence(plan: &Plan) -> String {
     let pace = match plan.procedure.time_dilation {
         TimeDilation::NONE => "in real time".to_string(),
         TimeDilation::Factor(dilation) => format!("slowed down by {}", dilation.factor()),
-        TimeDilation::Auto => "slowed down as far as this host needs it".to_string(),
+        TimeDilation::Auto => "slowed down as much as this host needs".to_string(),
     };
     let words = |evidence| match plan.workload.kind.block() {
         Some(_) => meaning_for_blocks(evidence, &pace),

@@ -28,8 +28,8 @@ const OWNED: [(&str, &str); 20] = [
     ("restore_command", "every run starts from a restored template"),
     ("recovery_target", "every run starts from a restored template"),
     ("primary_conninfo", "every run starts from a restored template"),
-    ("include", "settings stand in the study, where the record can show them"),
-    ("include_dir", "settings stand in the study, where the record can show them"),
+    ("include", "settings belong in the study, which the record contains"),
+    ("include_dir", "settings belong in the study, which the record contains"),
 ];
 
 /// Size settings with the number of bytes that a bare number counts.
@@ -117,7 +117,7 @@ const DOUBTFUL: [Doubtful; 4] = [
         is: is_off,
         words: "is off",
         code: "fsync-off",
-        consequence: "nothing the server writes is safe, and storage is hardly asked to wait",
+        consequence: "no write of the server is durable, and it hardly ever waits for the storage",
     },
     Doubtful {
         name: "full_page_writes",

@@ -21,7 +21,8 @@ macro_rules! procedure_keys {
                 /// caches are as full as after hours. Not measured.
                 "cache-warm-up" cache_warm_up: Nanos = time(),
                     plan "cache_warm_up_ns", of [Users], unused Nanos::ZERO, option "--cache-warm-up" "TIME"
-                    "Unmeasured load before everything else, without the delays of emulated storage: fills caches soon";
+                    "Unmeasured load before all other phases, without the delays of emulated storage: fills caches \
+                     quickly";
                 /// Once per run: load rising from one user to the top of the ladder, not measured.
                 "warm-up" warm_up: Nanos = time(),
                     plan "warm_up_ns", of [Users, Block], unused Nanos::ZERO, option "--warm-up" "TIME" "Unmeasured load before the ladder";
@@ -41,8 +42,8 @@ macro_rules! procedure_keys {
                 /// storage only.
                 "time-dilation" time_dilation: TimeDilation = time_dilation(),
                     plan "time_dilation", of [Users, Block], unused TimeDilation::NONE, option "--time-dilation" "N|auto"
-                    "Slow everything down by this factor, and report results in the design's own time: emulated storage only. \
-                     `auto` takes the smallest factor at which this host's own share of storage times is small";
+                    "Slow everything down by this factor, and report results in design time: emulated storage only. \
+                     `auto` chooses the smallest factor at which this host's share of storage times is small";
                 /// At the end of the first run of each emulated design, its load without the delays of the storage, for
                 /// some seconds: what this host can do at most.
                 "null-twin" null_twin: bool = boolean(),

@@ -189,7 +189,7 @@ impl<'t> Item<'t> {
             &self.span,
             "control-character",
             format!("`{}` contains the control character U+{:04X}", self.path, u32::from(found)),
-            "a terminal would act on it",
+            "a terminal would interpret it",
             "remove it; line breaks and tabs are allowed",
         );
         None

@@ -42,7 +42,7 @@ pub const TABLE: [(u8, &str); 13] = [
     (NOT_COMPARABLE, "the records cannot be compared"),
     (LEFT_BEHIND, "a resource that Underlay created could not be removed"),
     (WORSE, "compare --fail-if-worse: the second record is worse than allowed"),
-    (UNDECIDED, "compare --fail-if-worse: the records cannot tell; repeat the runs more often"),
+    (UNDECIDED, "compare --fail-if-worse: the records do not allow an answer; use more repeats"),
     (TARGET_MISSED, "size: no design of the family meets the target"),
     (INTERRUPTED, "interrupted; shut down cleanly"),
 ];

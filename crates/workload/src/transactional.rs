@@ -205,7 +205,7 @@ pub enum WeightsError {
     #[error("all weights are 0; give at least one type of transaction a weight above 0")]
     Nothing,
     /// A type that the workload does not have.
-    #[error("`{name}` is no transaction of {workload}; use {known}")]
+    #[error("`{name}` is not a transaction of {workload}; use {known}")]
     UnknownType {
         /// The word.
         name: String,

@@ -124,7 +124,7 @@ pub(super) fn export_waits(
                  for) or page-holder (who reads a page that a client waits for)",
             ),
             ("samples", "how often sessions of this role were sampled in the window"),
-            ("state", "session state; behind a slash the state of its thread: R runs or could, D in I/O, S asleep"),
+            ("state", "session state; after a slash the state of its thread: R running or runnable, D in I/O, S asleep"),
             ("class", "wait class; empty: on CPU or runnable"),
             ("event", "wait event"),
             ("backend_type", "kind of server process"),

@@ -24,7 +24,8 @@ pub(super) fn validity(evidence: &Evidence<'_>) -> Vec<Finding> {
     let limited = with_device(Validity::HostLimited);
     if !limited.is_empty() {
         let text = format!(
-            "host-limited: {} cannot be told from this host: within {} of its ceiling, or I/O times mostly the host's",
+            "host-limited: {} cannot be distinguished from this host: within {} of its ceiling, or I/O times mostly \
+             the host's",
             rungs_words(evidence, &limited),
             percent(1.0 - CEILING_REACHED)
         );

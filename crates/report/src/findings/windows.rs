@@ -69,7 +69,7 @@ fn autovacuum(evidence: &Evidence<'_>) -> Option<Finding> {
         |places, largest| {
             let share = percent(largest.min(1.0));
             let text = format!(
-                "autovacuum worked for up to {share} of a window, and read and wrote beside the users: {places}"
+                "autovacuum ran for up to {share} of a window and competed with the users for I/O: {places}"
             );
             finding(FindingSeverity::Information, "autovacuum", text)
         },

@@ -38,7 +38,7 @@ fn same_work(results: &Results<'_>, contest: Contest) -> Option<String> {
         (results.title_in(contest, contest.best), results.title_in(contest, contest.next));
     let users = count(u64::from(rung.users), "user");
     let mut text = format!(
-        "The best of {next}, {} {}{}, takes {best} {users} or fewer",
+        "{best} reaches the peak of {next}, {} {}{}, with {users} or fewer",
         amount(work),
         results.workload.rate_words(),
         results.workload.at(peak.users),
@@ -49,7 +49,7 @@ fn same_work(results: &Results<'_>, contest: Contest) -> Option<String> {
         && (cores / instead_of - 1.0).abs() >= NOTICEABLE
     {
         text.push_str(&format!(
-            "; its server needs {} processors for it instead of {}, at what a transaction costs with {users}",
+            "; its server then needs {} processors instead of {}, at the cost of a transaction with {users}",
             amount(cores),
             amount(instead_of),
         ));

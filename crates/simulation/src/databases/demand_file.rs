@@ -17,7 +17,7 @@ const FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DemandFileError {
     /// Not of this form.
-    #[error("it is no demand profile: {0}")]
+    #[error("it is not a demand profile: {0}")]
     Form(String),
     /// Written by another version.
     #[error("it has format {0}, this program knows format {FORMAT}")]
@@ -112,7 +112,7 @@ pub struct Observed {
 }
 
 const TYPES_SOURCE: &str =
-    "default; the record does not tell the types apart, the factors above scale all of them";
+    "default; the record does not distinguish the types, so the factors above scale all of them";
 
 impl DemandFile {
     /// The default demands with factors that were fitted, `observed` in the order of processors,
@@ -128,7 +128,7 @@ impl DemandFile {
             let one = Range { value: 1.0, low: 1.0, high: 1.0 };
             let source = match observed.range {
                 Some(_) => observed.source,
-                None => "default: the record does not tell".to_string(),
+                None => "default: not in the record".to_string(),
             };
             value(Observed { source, range: Some(observed.range.unwrap_or(one)), ..observed })
         };

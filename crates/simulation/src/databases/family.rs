@@ -17,7 +17,7 @@ const MOST_MEMBERS: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FamilyProblem {
     /// Single devices or real storage.
-    #[error("design `{0}` is no cluster; `underlay predict --slo` looks at single devices")]
+    #[error("design `{0}` is not a cluster; for single devices use `underlay predict --slo`")]
     NoCluster(String),
     /// Hosts that differ.
     #[error(
@@ -29,7 +29,7 @@ pub enum FamilyProblem {
     #[error("{0} is varied twice; write all of its values in one --vary")]
     Twice(Varied),
     /// An unknown device.
-    #[error("there is no device `{0}`; `underlay list devices` has them")]
+    #[error("there is no device `{0}`; `underlay list devices` lists them")]
     NoDevice(String),
     /// A member that cannot be built.
     #[error("{member}: {problem}")]

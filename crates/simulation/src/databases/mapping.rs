@@ -165,7 +165,7 @@ impl Mapping<'_> {
             engine,
             workload: users,
             mix: Mix::Prescribed,
-            demands: demands.ok_or_else(|| "no demands are known of it".to_string())?,
+            demands: demands.ok_or_else(|| "no demands are known for it".to_string())?,
             data: self.volume("data")?,
             log: self.volume("wal")?,
             load,
@@ -204,7 +204,7 @@ impl Mapping<'_> {
         let memory = memory.or(of_host.map(|memory| Bytes(memory.0 / neighbours.max(1) as u64)));
         let Some(memory) = memory else {
             return Err(
-                "without engine.memory-limit, what the page cache holds is unknown".to_string()
+                "without engine.memory-limit, the size of the page cache is unknown".to_string()
             );
         };
         let settings = postgresql(engine).map_err(|error| error.to_string())?;

@@ -58,8 +58,8 @@ pub struct Vary {
 pub enum VaryError {
     /// No quantity, or none that can be varied.
     #[error(
-        "`{0}` varies nothing that is known; write hosts, disk-groups, capacity-drives or ftt with \
-         numbers (hosts=3..8), cache-device or capacity-device with names"
+        "`{0}` is not a known variation; write hosts, disk-groups, capacity-drives or ftt with numbers (hosts=3..8), \
+         cache-device or capacity-device with names"
     )]
     Quantity(String),
     /// Values of the wrong kind.
@@ -75,7 +75,7 @@ pub enum VaryError {
         most: u32,
     },
     /// No name.
-    #[error("`{0}` names no device; `underlay list devices` has them")]
+    #[error("`{0}` names no device; `underlay list devices` lists them")]
     NoDevice(String),
 }
 
@@ -148,7 +148,7 @@ mod tests {
     fn what_cannot_be_varied_is_refused_with_a_remedy() {
         let refused = |text: &str| text.parse::<Vary>().expect_err(text).to_string();
         assert!(refused("hosts").contains("write hosts, disk-groups"));
-        assert!(refused("racks=2").contains("varies nothing"));
+        assert!(refused("racks=2").contains("is not a known variation"));
         assert!(refused("hosts=5..3").contains("takes 1 to 64"));
         assert!(refused("capacity-drives=2..9").contains("takes 1 to 7"));
         assert!(refused("ftt=one").contains("takes 0 to 2"));

@@ -53,7 +53,8 @@ fn kingston_drives() -> Testbed {
         title: "Kingston, single drives: DC1500M over Micron 5200 ECO, fio at queue depth 32",
         fitted: None,
         assumptions: &[
-            "The whole drives are in use. Printed are only ratios, of sequential ones the larger of read and write.",
+            "The whole drives are in use. Only ratios are published; for sequential loads, the larger of read and \
+             write.",
         ],
         experiments: vec![
             experiment("KFa", "4k-random-75-25", Bytes::from_gib(64)),
@@ -89,8 +90,8 @@ fn kingston(
         title,
         fitted: Some(("KH1-4k", "iops")),
         assumptions: &[
-            "32 requests in flight per host, 64 at 64 KiB: what rate x latency of the published rows gives on both beds \
-             (\"6 machines, queue depth 8, 4 threads\" is printed for all).",
+            "32 requests in flight per host, 64 at 64 KiB: from rate x latency of the published rows on both beds \
+             (\"6 machines, queue depth 8, 4 threads\" is stated for all).",
             "8 disks of 10 GiB per host. The runs lasted 30 minutes, so the steady state of destaging, reached quickly \
              with a write buffer of 256 MiB per disk group.",
         ],
@@ -124,7 +125,7 @@ fn vmware() -> Testbed {
         title: "VMware, PM1725a over S3610: HCIBench on vSAN 6.7",
         fitted: Some(("V1-1", "iops")),
         assumptions: &[
-            "The 5 GB disks lie in the write buffer as a whole; 256 MiB of each are used here, which lie in it too.",
+            "The 5 GB disks fit completely in the write buffer; 256 MiB of each are used here, which also fit.",
         ],
         experiments: vec![
             experiment("V1-1", "8k-random-70-30"),

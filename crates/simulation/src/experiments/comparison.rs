@@ -158,14 +158,14 @@ pub fn compare(
     }
     if let Some((at_home, volumes)) = bench.at_home {
         notes.push(format!(
-            "Machines go round the hosts: {at_home} of {volumes} work on a host that holds some of their data, which then \
-             takes no network."
+            "Machines are assigned to hosts round-robin: {at_home} of {volumes} run on a host with some of their data \
+             and need no network for it."
         ));
     }
     if !kept.is_empty() {
         notes.push(format!(
-            "Curves are read as they were published: service times, which count from the submission, and overloaded points. \
-             By response time, and without overloaded points, below 1 ms: {}.",
+            "Curves are evaluated as in the publication: service times, which count from the submission, and \
+             overloaded points. By response time, and without overloaded points, below 1 ms: {}.",
             kept.join("; ")
         ));
     }

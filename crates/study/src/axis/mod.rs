@@ -42,7 +42,7 @@ const FIXED: [(&[&str], &str, &str); 11] = [
     ),
     (&["seed"], "all variants see the same data and transactions", "use --seed and two records"),
     (&["axis"], "axes are what is varied", "write another [[axis]]"),
-    (&["published"], "it says what others found", "write a [[published]] with `at`"),
+    (&["published"], "it contains published results", "write a [[published]] with `at`"),
     (&["laptop"], "it says what a smaller run changes", "set it in [laptop]"),
     (&["deviations"], "they belong to the whole study", "write them at the top of the study"),
     (
@@ -300,7 +300,7 @@ fn points_of(
             report.at(
                 place,
                 "duplicate-name",
-                format!("the point `{name}` stands twice on its axis"),
+                format!("the point `{name}` appears twice on its axis"),
                 "the second one",
                 "remove it; use `repeats` to measure again",
             );

@@ -21,7 +21,7 @@ section! {
         /// Who goes from row to row: the `client`, with a round trip each, or the `server`, which is
         /// given many rows at once.
         "loop" place: Entry<Loop> = One(word::<Loop>());
-        /// Sessions that insert side by side, each a part of the rows.
+        /// Parallel sessions, each of which inserts a part of the rows.
         "sessions" sessions: Entry<u64> = One(whole(JOB_SESSIONS));
     }
     written_for {

@@ -117,7 +117,7 @@ section! {
         "pct-newhelpfulness" pct_newhelpfulness: Entry<u64> = One(whole(0..=100));
         /// Lines of an order on average.
         "n-line-items" n_line_items: Entry<u64> = One(whole(1..=10));
-        /// The old flow: no members, no reviews.
+        /// The flow of DVD Store 2: no members, no reviews.
         "ds2-mode" ds2_mode: Entry<bool> = One(boolean());
         /// What makes a user start the next transaction. A closed loop without waiting, when left
         /// out.

@@ -137,7 +137,7 @@ impl Lowering<'_> {
         let runs = match file.runs.get() {
             Some(Runs::Interleaved) if !single => {
                 let span = file.runs.span().expect("it was given");
-                let message = "threads that take turns along one run need a single size";
+                let message = "threads that share one sequential run need a single size";
                 let remedy = "use one size, or runs = \"per-thread\"";
                 self.report.at(&span, "conflict", message, "there are several sizes", remedy);
                 return None;

@@ -140,18 +140,19 @@ impl BackupPlan {
 }
 
 /// What a batch insertion comes to, as pages define it.
-const ROWS_PER_SECOND: &str = "rows that the table took, over the time from when all sessions were connected to the end of the \
-    last one; making the table and looking at it afterwards are not in it";
+const ROWS_PER_SECOND: &str = "rows that the table accepted, over the time from when all sessions were connected to \
+    the end of the last one; creating and checking the table are not included";
 
 /// What a warehouse's run comes to: clauses 5.4.1 to 5.4.3 of the TPC-H specification.
-const QUERIES_PER_HOUR: &str = "TPC-H's composition, not a count: the geometric mean of the power (3600 s over the geometric mean \
-    of the times of the 22 queries and 2 refresh functions, asked one after the other) and the throughput (queries of all \
-    streams per hour of their whole duration), both times the scale factor; without streams the power alone";
+const QUERIES_PER_HOUR: &str = "TPC-H's composition, not a count: the geometric mean of the power (3600 s over the \
+    geometric mean of the times of the 22 queries and 2 refresh functions, run one after the other) and the \
+    throughput (queries of all streams per hour of their whole duration), both times the scale factor; without \
+    streams the power alone";
 
 /// What backups come to.
-const MEGABYTES_PER_SECOND: &str = "bytes (in 1,000,000) of all backups of the run over the time that they took: from the \
-    start of the engine's program until the backup is durable on its volume. Restores are counted separately, and pauses and \
-    the removal of earlier files not at all";
+const MEGABYTES_PER_SECOND: &str = "bytes (in 1,000,000) of all backups of the run over the time that they took: from \
+    the start of the engine's program until the backup is durable on its volume. Restores are counted separately; \
+    pauses and the removal of earlier files are not counted";
 
 impl WorkloadKind {
     /// The names of the transaction types and what the headline counts.

@@ -20,7 +20,7 @@ pub(super) fn describe(page: &mut Page, plan: &Plan) {
         let designs = names(plan, &work.designs);
         format!("{}: {when}{end}, {} ({designs})", work.name, work.work.described())
     });
-    list(page, "Beside the users, in every run", background);
+    list(page, "Alongside the users, in every run", background);
     let faults = plan.faults.iter().map(|fault| {
         let end = match (fault.lasts, fault.action.mended()) {
             (_, None) => String::new(),

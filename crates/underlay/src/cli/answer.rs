@@ -54,7 +54,7 @@ pub fn read_atlas(path: &Path) -> Result<Atlas, Stop> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::bad_input(format!("could not read {shown}: {error}")))?;
     let refused = |why: String| {
-        Stop::bad_input(format!("`{shown}` is no atlas of this version: {why}"))
+        Stop::bad_input(format!("`{shown}` is not an atlas of this version: {why}"))
             .with_hint("write one with `underlay reproduce --json`")
     };
     let atlas: Atlas = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;

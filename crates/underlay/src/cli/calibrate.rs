@@ -30,9 +30,9 @@ const SPARE: Bytes = Bytes::from_mib(256);
 /// Arguments of `underlay calibrate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A folder: a file is created in it, filled, read and written, and removed. A file or a \
-    device: it is only read, and what writes would show is assumed.\n\nUse the result in a study as the \
-    `overrides` of a device with profile = \"null\"."
+    after_help = "A folder: a file is created in it, filled, read and written, and removed. A file or a device: it is \
+    only read, and the parameters of writes are assumed.\n\nUse the result in a study as the `overrides` of a device \
+    with profile = \"null\"."
 )]
 pub struct Arguments {
     /// A folder, a regular file, or a block device.

@@ -26,8 +26,8 @@ pub struct Arguments {
     /// Compare even when the workloads differ (other schema, procedures, size, seed).
     #[arg(long)]
     allow_different_workloads: bool,
-    /// Regression gate on throughput at the highest common number of users: exit 9 if the second record is certainly more
-    /// than this worse, 10 if that cannot be told.
+    /// Regression gate on throughput at the highest common number of users: exit 9 if the second record is worse by more
+    /// than this, 10 if the records do not allow an answer.
     #[arg(long, value_name = "PERCENT", value_parser = allowed_loss)]
     fail_if_worse: Option<f64>,
     /// Print as JSON.
@@ -82,8 +82,9 @@ fn concluded(gate: &Gate) -> Result<(), Stop> {
             Ok(())
         }
         GateOutcome::Worse => Err(Stop::worse(reasons)),
-        GateOutcome::Undecided => Err(Stop::undecided(reasons)
-            .with_hint("repeat the runs more often, or allow for a larger loss")),
+        GateOutcome::Undecided => {
+            Err(Stop::undecided(reasons).with_hint("use more repeats, or allow a larger loss"))
+        }
     }
 }
 

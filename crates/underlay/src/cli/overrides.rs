@@ -47,7 +47,7 @@ macro_rules! overrides {
 
 procedure_keys! { overrides!
     first {
-        /// The study's laptop size: the values of its [laptop] table in their places. Other options take precedence.
+        /// The study's laptop size: use the values of its [laptop] table. Other options take precedence.
         #[arg(long)]
         laptop: bool,
         /// Similarity scale: cores, users, warehouses, memory and rate caps divided by k.

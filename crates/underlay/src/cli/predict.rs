@@ -50,8 +50,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = whole_number)]
     cores: Option<u64>,
     /// Also search the highest rate of each design within a latency target, such as p99=10ms: an open
-    /// loop, in which response times count from the intended start. The target is about the
-    /// workload's main transactions, New-Order of TPC-C; the rate is that of all.
+    /// loop, in which response times count from the intended start. The target applies to the
+    /// workload's main transactions, such as New-Order of TPC-C; the rate is the total of all.
     #[arg(long, value_name = "QUANTILE=TIME")]
     slo: Option<Objective>,
     #[command(flatten)]

@@ -121,7 +121,7 @@ impl RecordedWorkload {
     pub fn profile(&self, rungs: &[u32], cores: u32, effort: Effort) -> Result<Profiled, Stop> {
         let (engine, workload) = (self.plan.engine.kind, &self.plan.workload.kind);
         let defaults = default_demands(engine, workload)
-            .ok_or_else(|| Stop::bad_input("no demands are known of this engine and workload"))?;
+            .ok_or_else(|| Stop::bad_input("no demands are known for this engine and workload"))?;
         let assumed = Assumptions::defaults(cores);
         let simulated = self.own_simulated(rungs, &assumed, effort)?;
         let (demands, [cpu, log]) = fitted(&defaults, &self.measured, &simulated);

@@ -40,7 +40,7 @@ pub struct Arguments {
     /// At the size of the publications, instead of the studies' laptop size.
     #[arg(long)]
     full_size: bool,
-    /// Repeats of each study, instead of its own. One is a first look, without intervals.
+    /// Repeats of each study, instead of its own. One gives a first impression, without intervals.
     #[arg(long, value_name = "N")]
     repeats: Option<Repeats>,
     /// In virtual time, at the size of the publications: no server, no root. Block loads: see `underlay simulate
@@ -52,11 +52,11 @@ pub struct Arguments {
     /// The page to write.
     #[arg(long, value_name = "FILE", default_value = PAGE)]
     page: PathBuf,
-    /// An earlier atlas, as `--json` prints it: what is not among these studies stands on the page as well. Without
-    /// studies, the page is made of it alone.
+    /// An earlier atlas, as `--json` prints it: experiments that are not among these studies are shown, too.
+    /// Without studies, the page is made from it alone.
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
-    /// Run again what has a finished record.
+    /// Run studies again that have a finished record.
     #[arg(long)]
     fresh: bool,
     /// Hide the progress bar.

@@ -13,14 +13,14 @@ use underlay_study::Plan;
 /// The options.
 #[derive(Clone, Debug, Args)]
 pub struct SimulationOptions {
-    /// Of a simulation: cores of hosts without a CPU limit. Default: those of this host.
+    /// With a simulation: cores of hosts without a CPU limit. Default: those of this host.
     #[arg(long, value_name = "N", value_parser = whole_number, requires = "simulate")]
     cores: Option<u64>,
-    /// Of a simulation: what transactions cost, as `underlay profile` writes it.
+    /// With a simulation: the demands of transactions, as `underlay profile` writes them.
     #[arg(long, value_name = "FILE", requires = "simulate")]
     demands: Option<PathBuf>,
-    /// Of a simulation: every phase as long as the study says. Otherwise a window ends when its
-    /// throughput is known within 3 %, or after 60 s, and a warm-up after 20 s.
+    /// With a simulation: every phase is as long as the study says. Otherwise a window ends when
+    /// its throughput is known within 3 %, or after 60 s, and a warm-up after 20 s.
     #[arg(long, requires = "simulate")]
     full_length: bool,
 }

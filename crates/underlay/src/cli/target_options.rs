@@ -21,18 +21,19 @@ const SESSIONS_MOST: u64 = 100_000;
 /// The options.
 #[derive(Clone, Debug, Args)]
 pub struct TargetOptions {
-    /// Of --slo: transactions in service at most; the rest waits, and its response time counts.
+    /// With --slo: the largest number of transactions in service. Others wait, which counts as
+    /// response time.
     #[arg(long, value_name = "N", value_parser = whole_number, requires = "slo")]
     sessions: Option<u64>,
-    /// Of --slo: virtual time that is measured at each rate, up to four times as long where it cannot
-    /// tell [default: 20s].
+    /// With --slo: virtual time that is measured at each rate, up to four times as long if undecided
+    /// [default: 20s].
     #[arg(long, value_name = "TIME", requires = "slo")]
     measure: Option<Nanos>,
-    /// Of --slo: unmeasured time before it [default: 5s].
+    /// With --slo: unmeasured time before it [default: 5s].
     #[arg(long, value_name = "TIME", requires = "slo")]
     settle: Option<Nanos>,
-    /// Of --slo: a search ends when the lowest rate that fails is at most this much above the highest
-    /// that holds [default: 5%].
+    /// With --slo: a search ends when the lowest rate that fails is at most this much above the
+    /// highest that holds [default: 5%].
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "slo")]
     resolution: Option<f64>,
 }

@@ -54,10 +54,10 @@ pub fn decide(
 fn notice(plan: &Plan, dilation: Dilation) -> Finding {
     let factor = dilation.factor();
     let processors = match plan.workload.kind.block() {
-        Some(_) => "; the load generator had all of a processor's speed".to_string(),
+        Some(_) => "; the load generator ran at full processor speed".to_string(),
         None => format!(
-            "; a session had 1/{factor} of a processor's speed, the load generator and the server's background processes \
-             had all of it"
+            "; a session had 1/{factor} of a processor's speed; the load generator and the server's background \
+             processes ran at full speed"
         ),
     };
     Finding {
@@ -65,8 +65,8 @@ fn notice(plan: &Plan, dilation: Dilation) -> Finding {
         severity: Severity::Information,
         code: finding::TIME_DILATION.to_string(),
         text: format!(
-            "time dilation {factor}: everything took {factor} times as long as what it stands for, and all results \
-             are in the design's own time{processors}"
+            "time dilation {factor}: everything took {factor} times as long, and all results are in design \
+             time{processors}"
         ),
         data: json!({ "factor": factor }),
     }

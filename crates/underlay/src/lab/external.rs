@@ -293,7 +293,7 @@ fn wait_for_server(access: Access<'_>, observer: &mut dyn Observer) {
             return;
         }
         if !std::mem::replace(&mut is_reported, true) {
-            let text = "the database does not answer; waiting for it, to see what it kept";
+            let text = "the database does not answer; waiting for it, to check its data";
             observer.notice(&Event::Found { severity: Severity::Warning, text });
         }
         std::thread::sleep(Duration::from_millis(500));

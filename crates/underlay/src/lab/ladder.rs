@@ -230,7 +230,7 @@ impl Ladder<'_> {
         if is_done {
             return Ok(());
         }
-        let text = format!("copies were still being made {} after the load", plan.at_most);
+        let text = format!("data was still being copied {} after the load", plan.at_most);
         self.log.find(Severity::Warning, finding::RESYNC_NOT_DONE, &text, self.observer)
     }
 

@@ -294,13 +294,13 @@ fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
         Ok(Outcome::Clean) => Ok(()),
         Ok(Outcome::Broken(check)) => {
             Err(Stop::check_violated(format!("consistency is violated: {check}"))
-                .with_hint(format!("the record says everything: underlay show {record}")))
+                .with_hint(format!("for details: underlay show {record}")))
         }
         Err(Abort::Interrupted) => Err(Stop::interrupted(format!(
-            "stopped; everything created was removed. Run the same command to go on, or see {record}"
+            "stopped; everything created was removed. Run the same command to resume, or see {record}"
         ))),
         Err(Abort::Failed(reason)) => Err(Stop::run_failed(reason).with_hint(format!(
-            "the record so far is {record}; run the same command to go on at the failed run"
+            "the record so far is {record}; run the same command to repeat the failed run and continue"
         ))),
     }
 }

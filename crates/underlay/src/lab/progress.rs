@@ -138,7 +138,7 @@ impl Observer for Progress {
                 self.line(&format!("{left} to go{about}"));
                 if dilation.is_dilated() {
                     self.line(&format!(
-                        "time dilation {}: everything takes {0} times as long; results are in the design's own time",
+                        "time dilation {}: everything takes {0} times as long; results are in design time",
                         dilation.factor()
                     ));
                 }

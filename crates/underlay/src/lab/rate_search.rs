@@ -76,7 +76,7 @@ fn measure(
     if step.rest_first && !rest(ladder)? {
         searched.is_away = true;
         return Err(Abort::Failed(
-            "the search ended without a result: the database does not answer any more".to_string(),
+            "the search ended without a result: the database no longer answers".to_string(),
         ));
     }
     ladder.offer(step.rate_per_second)?;

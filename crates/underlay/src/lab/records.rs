@@ -54,7 +54,7 @@ pub fn place(
 fn taken(path: &Path, fresh: Fresh) -> Stop {
     let shown = path.display();
     let Ok(record) = Record::open_read_only(path) else {
-        return Stop::bad_input(format!("`{shown}` exists already and is no record of Underlay"))
+        return Stop::bad_input(format!("`{shown}` already exists and is not an Underlay record"))
             .with_hint("name another file with --out");
     };
     let study = &record.manifest().study_name;
@@ -62,19 +62,21 @@ fn taken(path: &Path, fresh: Fresh) -> Stop {
         record.execution().is_ok_and(|execution| execution.status == ExecutionStatus::Finished);
     if is_finished {
         return Stop::bad_input(format!(
-            "`{shown}` exists already: the finished record of a run of `{study}`"
+            "`{shown}` already exists: the finished record of a run of `{study}`"
         ))
         .with_hint(format!(
-            "name another file with --out; `underlay show {shown}` says what this one holds"
+            "name another file with --out; `underlay show {shown}` shows its content"
         ));
     }
     let stop = Stop::bad_input(format!(
-        "`{shown}` exists already: the unfinished record of a run of `{study}`"
+        "`{shown}` already exists: the unfinished record of a run of `{study}`"
     ));
     stop.with_hint(match fresh {
-        Fresh::Yes => "name another file with --out; without --fresh, the same study with the same options goes on in it",
+        Fresh::Yes => "name another file with --out; without --fresh, the same study with the same options is resumed \
+            in it",
         Fresh::No => {
-            "name another file with --out; a run goes on in it within a day, with the study and options that it was begun with"
+            "name another file with --out; it can be resumed within a day, with the study and options that it was \
+             started with"
         }
     })
 }
@@ -191,7 +193,10 @@ mod tests {
         for fresh in [Fresh::No, Fresh::Yes] {
             let refused = place("s", &source, &options, fresh).expect_err("taken");
             assert_eq!(refused.code(), crate::exit_code::BAD_INPUT);
-            assert!(refused.to_string().contains("exists already and is no record"), "{refused}");
+            assert!(
+                refused.to_string().contains("already exists and is not an Underlay record"),
+                "{refused}"
+            );
         }
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "mine");
     }

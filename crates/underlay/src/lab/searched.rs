@@ -53,13 +53,13 @@ impl Searched {
                 let guessed = match (self.is_guess(holds), self.is_guess(fails)) {
                     (false, false) => "",
                     (true, true) => {
-                        "; both by point estimates, their windows could not tell: longer ones may"
+                        "; both are point estimates, because the windows were too short to decide: use longer ones"
                     }
                     (true, false) => {
-                        "; the former by its point estimate, its window could not tell: a longer one may"
+                        "; the former is a point estimate, because its window was too short to decide: use a longer one"
                     }
                     (false, true) => {
-                        "; the latter by its point estimate, its window could not tell: a longer one may"
+                        "; the latter is a point estimate, because its window was too short to decide: use a longer one"
                     }
                 };
                 format!("{holds:.1} transactions/s meet {objective}, {fails:.1} do not{guessed}")
@@ -68,22 +68,22 @@ impl Searched {
                 let fails = self.lowest_failed();
                 let fails = fails.map_or(String::new(), |fails| format!(", {fails:.1} do not"));
                 format!(
-                    "at least {holds:.1} transactions/s meet {objective}{fails}; above that the load generator is the limit"
+                    "at least {holds:.1} transactions/s meet {objective}{fails}; above that the load generator is the \
+                     bottleneck"
                 )
             }
             Some(Found::AtLeast { .. }) => {
-                "nothing is known: the load generator was the limit from the first rate on"
+                "no result: the load generator was the bottleneck from the first rate on"
                     .to_string()
             }
             Some(Found::Nothing { fails }) => format!(
-                "no rate that was tried meets {objective}, down to {fails:.2} transactions/s; at much lower ones \
-                 windows of this length have too few transactions to tell"
+                "no rate that was tried meets {objective}, down to {fails:.2} transactions/s; for much lower rates, \
+                 windows of this length have too few transactions"
             ),
             None if self.is_away => {
-                "the search ended without a result: the database does not answer any more"
-                    .to_string()
+                "the search ended without a result: the database no longer answers".to_string()
             }
-            None => "the search was stopped before it came to a result".to_string(),
+            None => "the search was stopped before it had a result".to_string(),
         }
     }
 
@@ -228,13 +228,13 @@ mod tests {
             "{said}"
         );
         let said = searched(|_| Verdict::Undecided).conclusion();
-        assert!(said.contains("both by point estimates"), "{said}");
+        assert!(said.contains("both are point estimates"), "{said}");
         let said = searched(|rate| match decided(rate) {
             Verdict::Met => Verdict::Undecided,
             verdict => verdict,
         })
         .conclusion();
-        assert!(said.contains("the former by its point estimate"), "{said}");
+        assert!(said.contains("the former is a point estimate"), "{said}");
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn a_simulated_record_is_profiled_and_predicted_without_error() {
     let wrong = ["run", "small.toml", "--simulate", "--demands", "wrong.toml", "--out", "d.sqlite"];
     let refused = bench.run(&wrong);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("it is no demand profile"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("it is not a demand profile"), "{}", refused.stderr);
     assert!(!Path::new(&bench.path().join("d.sqlite")).exists());
 }
 

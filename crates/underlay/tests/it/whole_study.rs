@@ -157,7 +157,7 @@ designs = ["b"]
 /// Both are told of, once, in the design that has them, and were seen second by second.
 fn assert_work_beside_the_users(analysis: &Value) {
     let findings = analysis["findings"].as_array().expect("findings");
-    for (name, end) in [("neighbour: ", "MB written"), ("copy: ", "stopped before its end")] {
+    for (name, end) in [("neighbour: ", "MB written"), ("copy: ", "stopped before it finished")] {
         let told: Vec<&str> = findings
             .iter()
             .filter_map(|finding| finding["text"].as_str())

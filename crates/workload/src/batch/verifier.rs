@@ -104,7 +104,7 @@ impl Verifier {
             self.violated(|| format!("row {number} is {row:?}, not {expected:?}"));
         }
         if number <= self.previous {
-            self.violated(|| format!("row {number} is there twice, or out of order"));
+            self.violated(|| format!("row {number} exists twice, or is out of order"));
             return;
         }
         self.previous = number;
@@ -120,7 +120,7 @@ impl Verifier {
         let next = slice.first + found;
         if number != next {
             self.violated(|| {
-                format!("row {number} is there, and row {next}, inserted before it, is not")
+                format!("row {number} exists, but row {next}, inserted before it, does not")
             });
         }
         self.found[self.current] = number - slice.first + 1;
@@ -146,7 +146,7 @@ impl Verifier {
                 Claim { least, most, .. } => format!("{least} to {most}"),
             };
             self.violated(|| {
-                format!("of the rows {first} to {last} the first {found} are there, not {wanted}")
+                format!("of the rows {first} to {last} the first {found} exist, not {wanted}")
             });
         }
         Verdict {

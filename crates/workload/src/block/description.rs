@@ -225,12 +225,12 @@ impl BlockStream {
         let above_zero = |weight: f64| weight.is_finite() && weight > 0.0;
         let share = |value: f64| (0.0..=1.0).contains(&value);
         require("weight", self.weight.to_string(), "use a number above 0", above_zero(self.weight));
-        let rule = "a share lies in 0 to 1";
+        let rule = "use 0 to 1";
         require("read-share", self.read_share.to_string(), rule, share(self.read_share));
         require("random-share", self.random_share.to_string(), rule, share(self.random_share));
         let Region { begin, end } = self.region;
         let ordered = share(begin) && share(end) && begin < end;
-        let rule = "the region begins before it ends, both in 0 to 1";
+        let rule = "the region must begin before it ends, both within 0 to 1";
         require("region", format!("{begin}..{end}"), rule, ordered);
         for size in &self.sizes {
             let holds = size.bytes > 0
@@ -241,7 +241,7 @@ impl BlockStream {
             require("sizes", format!("{} x {}", size.bytes, size.weight), rule, holds);
         }
         let single = self.runs == Runs::PerThread || self.sizes.len() <= 1;
-        let rule = "threads that take turns along one run need a single size";
+        let rule = "threads that share one sequential run need a single size";
         require("runs", "interleaved".to_string(), rule, single);
         let flushes = self.durability != Durability::FlushEvery(0);
         require("flush-every", "0".to_string(), "flush after at least 1 write", flushes);

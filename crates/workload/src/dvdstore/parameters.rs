@@ -36,7 +36,7 @@ pub struct Behaviour {
     pub pct_newhelpfulness: u32,
     /// Lines of an order on average: 1 to 2n - 1, at most 10.
     pub n_line_items: u32,
-    /// The old flow: no members, no reviews.
+    /// The flow of DVD Store 2: no members, no reviews.
     pub ds2_mode: bool,
 }
 

@@ -29,7 +29,9 @@ pub struct Size {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a size.
-    #[error("`{0}` is no size; write S (10MB), M (1GB), L (100GB), or a number with MB, GB or TB")]
+    #[error(
+        "`{0}` is not a size; write S (10MB), M (1GB), L (100GB), or a number with MB, GB or TB"
+    )]
     Malformed(String),
     /// Too small, too large, or between two steps.
     #[error("the size {0} kB is out of range; use 0.01MB to 500GB in steps of 0.01MB")]

@@ -47,7 +47,7 @@ pub enum Distribution {
 
 /// A word that names no [`Distribution`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no distribution; use uniform, special, gaussian, pareto or zipfian")]
+#[error("`{0}` is not a distribution; use uniform, special, gaussian, pareto or zipfian")]
 pub struct UnknownDistribution(String);
 
 impl Distribution {

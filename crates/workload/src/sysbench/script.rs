@@ -29,7 +29,7 @@ pub enum Script {
 
 /// A word that names no [`Script`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no script of sysbench; use one of {known}")]
+#[error("`{word}` is not a sysbench script; use one of {known}")]
 pub struct UnknownScript {
     word: String,
     known: String,

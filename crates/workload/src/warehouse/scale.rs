@@ -15,7 +15,7 @@ pub struct Scale {
 
 /// A text or number that is no scale factor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scale factor: give a multiple of 0.01, from 0.01 to 1000")]
+#[error("`{0}` is not a scale factor: use a multiple of 0.01, from 0.01 to 1000")]
 pub struct ScaleError(String);
 
 /// Refresh sets that there are rows for: each deletes a thousandth of the orders.

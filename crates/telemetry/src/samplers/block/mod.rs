@@ -44,7 +44,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "queue length = difference of queue_time / difference of time; latency = difference of <operation>.time / difference of <operation>.ios",
         "a loop device and the disk beneath it both count the same write",
         "the kernel counts per device: a volume that is a folder or shares its device has no series of its own",
-        "device.<device>.* is everything that the device did, for all volumes and all programs",
+        "device.<device>.* counts all I/O of the device, for all volumes and all programs",
     ],
     series: &[
         SeriesDoc::counter(
@@ -181,8 +181,8 @@ impl Block {
                 _ => {
                     self.observe(roots, &format!("device.{device}"), &line);
                     self.facts.push(format!(
-                        "on device {device}, which is not theirs alone: {}; device.{device}.* is all that it did, \
-                         for these volumes and for whatever else",
+                        "on device {device}, which is shared: {}; device.{device}.* counts all I/O of the device, for \
+                         these volumes and anything else",
                         names.join(", ")
                     ));
                     shared.push(device);
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(*on_disk.status(), Status::Available);
         assert_eq!(prefixes(&*on_disk), ["device.vda"], "once, not again as a disk of the host");
         let told = on_disk.facts().join("; ");
-        assert!(told.contains("on device vda, which is not theirs alone: data, wal"), "{told}");
+        assert!(told.contains("on device vda, which is shared: data, wal"), "{told}");
 
         // One folder by itself does not own the disk either.
         assert_eq!(prefixes(&*sampler(&roots, &folders[..1])), ["device.vda"]);

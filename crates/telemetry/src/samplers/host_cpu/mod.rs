@@ -32,7 +32,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     needs: "nothing",
     traps: &[
         "iowait is idle time with an I/O outstanding, never \"busy\"; idle and iowait may step back a little",
-        "steal is time the hypervisor gave to other guests: a run with steal does not measure this machine",
+        "steal is time the hypervisor gave to other guests: a run with steal does not measure this machine alone",
         "counted in steps of 10 ms (the kernel's tick may be 4 ms): +/-1 % of one CPU over 1 s",
     ],
     series: &[

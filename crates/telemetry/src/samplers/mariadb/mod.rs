@@ -27,7 +27,8 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     layer: Layer::Database,
     reads: "SHOW GLOBAL STATUS: Innodb_*, Com_commit and other statements, Threads_*, Bytes_*, Handler_*, Binlog_*, Aborted_*, Queries, Created_tmp_*; where the performance schema is on, its events_waits_summary_global_by_event_name and file_summary_by_event_name",
     costs: "one round trip: 0.3 ms of CPU here, 1 ms in the server; two more for the performance schema",
-    needs: "a login to the server; performance_schema=ON and SELECT on it for waits and file I/O, else a note says what is missing",
+    needs: "a login to the server; performance_schema=ON and SELECT on it for waits and file I/O, otherwise a note \
+        says what is missing",
     traps: &[
         "counters are of the whole server and restart at zero with it",
         "com_commit counts COMMIT statements, also within procedures; a statement that commits by itself is not one",

@@ -29,7 +29,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     ],
     series: &[
         SeriesDoc::gauge("total", "bytes", "memory of the host"),
-        SeriesDoc::gauge("free", "bytes", "memory used for nothing"),
+        SeriesDoc::gauge("free", "bytes", "unused memory"),
         SeriesDoc::gauge(
             "available",
             "bytes",

@@ -63,8 +63,10 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "a session without a wait event is on a CPU or waiting for one: compare with <process>.run_queue",
         "a session that is idle with ClientRead may wait for a load driver that is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
-        "the letter behind a state (`active/R`) is what the kernel says of the session's thread just after: R running or runnable, D asleep in I/O, S asleep; a wait of a thread in R has ended",
-        "who a session waits for, at the log or a page, is decided within one sample. It is a session that writes the log or reads a page; where none is seen, one that runs or could",
+        "the letter after a state (`active/R`) is the state of the session's thread, which is read from the kernel \
+         just afterwards: R running or runnable, D asleep in I/O, S asleep; a wait of a thread in R has ended",
+        "who a session waits for, at the log or a page, is decided within one sample. It is a session that writes the \
+         log or reads a page; if there is none, one that is running or runnable",
         "a holder shown as `idle` had released its lock between the two parts of one query; `unknown` had ended",
         "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON only the state of a session's thread is known. Reading pages and waiting for latches then look like running. The scheduler's counters still show that they sleep, without a name",
         "MariaDB is asked nine times per second at most: InnoDB renews its list of transactions only when it was not asked for 100 ms",

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     /// Rows to insert [default: 1000000].
     #[arg(long, value_name = "N")]
     rows: Option<u32>,
-    /// Sessions that insert side by side, each a part of the rows [default: 1].
+    /// Parallel sessions, each of which inserts a part of the rows [default: 1].
     #[arg(long, value_name = "N")]
     sessions: Option<u32>,
     /// Undo at the end instead of committing; not in implicit mode.
@@ -158,7 +158,7 @@ impl External for BatchSubject {
             match &finished.checked_after {
                 Ok(checks) => print_contents(command, checks),
                 Err(stop) => command.say(&format!(
-                    "contents: could not be compared, so nothing is known of them: {stop}"
+                    "contents: could not be compared, so their state is unknown: {stop}"
                 )),
             }
         }

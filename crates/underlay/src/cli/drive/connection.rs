@@ -25,7 +25,8 @@ pub(super) fn target(command: &Command<'_>) -> Result<Target, Stop> {
     let is_typed = std::env::var(URL_VARIABLE).ok().as_deref() != Some(url);
     if target.password.is_some() && is_typed {
         errln!(
-            "warning: everybody on this host can read the password in --url: use {}, --password-file or {URL_VARIABLE}",
+            "warning: every user of this host can read the password in --url: use {}, --password-file or \
+             {URL_VARIABLE}",
             variable(target.engine)
         );
     }
@@ -95,13 +96,13 @@ fn not_connected(target: &Target, error: &SessionError) -> Stop {
     let tls = target.tls.options();
     if tls.mode == TlsMode::Disable {
         stop.with_hint(
-            "MariaDB says the same of a wrong password and where the server or the account demands TLS \
+            "MariaDB reports this error for a wrong password, and also if the server or the account demands TLS \
              (require_secure_transport, REQUIRE SSL), which `ssl-mode=disabled` rules out",
         )
     } else if tls.certificate.is_none() {
         stop.with_hint(
-            "MariaDB says the same of a wrong password and where the account demands a certificate of the client (REQUIRE X509), \
-             which `ssl-cert` and `ssl-key` would name",
+            "MariaDB reports this error for a wrong password, and also if the account demands a client certificate \
+             (REQUIRE X509): name it with `ssl-cert` and `ssl-key`",
         )
     } else {
         stop
@@ -131,11 +132,12 @@ fn too_many(users: u32, connections: Option<u32>, limit: u32, others: u32) -> Op
     // Other programs need some too.
     let fit = limit.saturating_sub(others + limit / 16).max(1);
     let remedy = match connections {
-        Some(_) => format!("ask for --connections {fit}"),
+        Some(_) => format!("use --connections {fit}"),
         None => format!("add --connections {fit}"),
     };
     Some(format!(
-        "{users} users need {needed} connections and {others} more to watch, the server allows {limit}: {remedy}, or raise its limit"
+        "{users} users need {needed} connections, and monitoring needs {others} more, but the server allows {limit}: \
+         {remedy}, or raise its limit"
     ))
 }
 
@@ -185,9 +187,7 @@ impl Sessions {
             None if mode == TlsMode::Allow => {
                 "sessions: not encrypted (the server does not demand it)".to_string()
             }
-            None => {
-                "sessions: not encrypted (the server offers no TLS that is accepted)".to_string()
-            }
+            None => "sessions: not encrypted (the server offers no usable TLS)".to_string(),
         }
     }
 

@@ -70,7 +70,7 @@ pub(super) struct Arguments {
     /// Lines of an order on average [default: 5].
     #[arg(long, value_name = "N")]
     n_line_items: Option<u32>,
-    /// The old flow: no members, no reviews.
+    /// The flow of DVD Store 2: no members, no reviews.
     #[arg(long)]
     ds2_mode: bool,
 }
@@ -271,7 +271,7 @@ impl DvdStoreSubject {
                     acknowledged.orders, acknowledged.lines, accounting.perhaps.orders
                 ),
                 format!(
-                    "besides: {} new customers, {} members, {} reviews, {} ratings",
+                    "also: {} new customers, {} members, {} reviews, {} ratings",
                     acknowledged.customers,
                     acknowledged.members,
                     acknowledged.reviews,

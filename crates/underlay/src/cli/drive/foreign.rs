@@ -30,13 +30,13 @@ pub(super) fn replace(
         .map_err(|error| given_up(stopped("look for tables", error)))?;
     let found = found.ok_or_else(|| {
         Stop::bad_input(format!(
-            "--replace-foreign {name}: the place of the workload's tables holds nothing that Underlay did not create; \
-             leave the option out"
+            "--replace-foreign {name}: there are no tables of the workload that Underlay did not create; omit the \
+             option"
         ))
     })?;
     if found.name != *name {
         return Err(Stop::bad_input(format!(
-            "--replace-foreign {name}: the {} whose tables would be replaced is called `{}`",
+            "--replace-foreign {name}: the name of the {} whose tables would be replaced is `{}`",
             kind(target.engine),
             found.name
         )));
@@ -81,7 +81,7 @@ fn in_words(engine: Engine, found: &ForeignSchema) -> Vec<String> {
     );
     lines.extend(found.routines.iter().map(|routine| format!("  routine {routine}")));
     if found.others > 0 {
-        lines.push(format!("  what stays (other tables, views, sequences): {}", found.others));
+        lines.push(format!("  kept (other tables, views, sequences): {}", found.others));
     }
     lines
 }

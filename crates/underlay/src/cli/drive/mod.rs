@@ -48,8 +48,8 @@ const URL_VARIABLE: &str = "UNDERLAY_URL";
 const LONGEST_JOB: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// What else than a broken database violates a check after a run.
-const NOT_ALONE: &str = "the checks know only what this command was told: another program that wrote to these tables \
-     during the run, such as a second `underlay drive`, looks the same";
+const NOT_ALONE: &str = "the checks know only the transactions of this command: if another program wrote to these \
+     tables during the run, such as a second `underlay drive`, that looks like a violation";
 
 /// Arguments of `underlay drive`.
 #[derive(Debug, Args)]
@@ -276,7 +276,8 @@ fn adopt<S: External>(
 fn refuse_while_running(command: &Command<'_>, access: Access<'_>) -> Result<(), Stop> {
     match access.runtime.block_on(run_lock::is_held(access.target, command.name)) {
         Ok(true) => Err(Stop::bad_input(format!(
-            "another `underlay drive {}` is running on these tables: wait for its end, or stop it, before they are removed",
+            "another `underlay drive {}` is running on these tables: wait until it ends, or stop it, before removing \
+             them",
             command.name
         ))),
         Ok(false) => Ok(()),
@@ -314,7 +315,7 @@ fn given_up(command: &Command<'_>, action: Action, stop: Stop) -> Stop {
             command.name
         )),
         Action::Drop => stop.with_hint(
-            "the server may finish by itself what it had begun; the same command again removes what is left",
+            "the server may still complete a statement that it has begun; repeat the command to remove the rest",
         ),
         Action::Check => stop,
     }
@@ -447,12 +448,12 @@ impl Command<'_> {
         let replaces =
             self.loading.load || self.common.drop || (self.is_made_by_run() && self.runs());
         let replace = [("--replace-foreign", self.common.replace_foreign.is_some() && !replaces)];
-        problems.refuse(&replace, "has no effect without --load or --drop (of batch: a run)");
+        problems.refuse(&replace, "has no effect without --load or --drop (for batch: a run)");
         // What a warehouse's queries ask follows from the seed that it was loaded with.
         let draws = self.loading.load || (self.runs() && self.tables != WorkloadTables::Warehouse);
         let seed = [("--seed", self.common.seed.is_some() && !draws)];
         problems
-            .refuse(&seed, "has no effect where nothing is generated: what is there has its own");
+            .refuse(&seed, "has no effect if nothing is generated: the existing data has its own");
         // TPC-C's checks are made in parallel too.
         let checks = self.tables == WorkloadTables::Tpcc && (self.runs() || self.common.check);
         let loaders = self.loading.loaders.is_some() && !(self.loading.load || checks);

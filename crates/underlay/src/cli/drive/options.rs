@@ -37,10 +37,10 @@ const UNMEASURED: RangeInclusive<Nanos> = Nanos::ZERO..=LONGEST;
 /// Options of every workload.
 #[derive(Debug, Args)]
 pub(super) struct Common {
-    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
-    /// mariadb://); TLS by sslmode, sslrootcert, sslcert and sslkey, or ssl-mode, ssl-ca, ssl-cert and ssl-key. The
-    /// password comes from --password-file, PGPASSWORD, ~/.pgpass (or PGPASSFILE) or MYSQL_PWD: everybody on this
-    /// host can read a command line.
+    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also mariadb://); TLS
+    /// by sslmode, sslrootcert, sslcert and sslkey, or ssl-mode, ssl-ca, ssl-cert and ssl-key. The password comes
+    /// from --password-file, PGPASSWORD, ~/.pgpass (or PGPASSFILE) or MYSQL_PWD: every user of this host can read a
+    /// command line.
     #[arg(long, env = URL_VARIABLE, hide_env_values = true)]
     pub(super) url: Option<String>,
     /// A file whose first line is the password.
@@ -55,9 +55,9 @@ pub(super) struct Common {
     /// Drop the population at the end (with --load: an earlier one first).
     #[arg(long)]
     pub(super) drop: bool,
-    /// Replace tables that Underlay did not create. NAME repeats where they are: database.schema on PostgreSQL, the
-    /// database on MariaDB. Tables (and functions) of the workload's names are dropped, after they were listed with their
-    /// rows; everything else there stays. With --drop nothing takes their place.
+    /// Replace tables that Underlay did not create. NAME confirms where they are: database.schema on PostgreSQL, the
+    /// database on MariaDB. Tables (and functions) of the workload's names are listed with their numbers of rows, then
+    /// dropped; everything else there stays. With --drop nothing replaces them.
     #[arg(long, value_name = "NAME")]
     pub(super) replace_foreign: Option<String>,
     /// Seed of the population and of the transactions [default: 1].
@@ -100,7 +100,7 @@ pub(super) struct UserLoad {
     /// How the transactions of an open loop are spread [default: poisson].
     #[arg(long, value_enum)]
     arrivals: Option<ArrivalKind>,
-    /// The rate rises in a straight line over this time (open loop) [default: 0s].
+    /// The rate rises linearly over this time (open loop) [default: 0s].
     #[arg(long, value_name = "TIME")]
     ramp: Option<Nanos>,
     /// Search for the highest rate that meets a latency target, such as p99=10ms; the result is then measured once more.
@@ -122,7 +122,7 @@ pub(super) struct UserLoad {
     /// Driver threads; by default one per processor.
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<usize>,
-    /// Drive nothing: the generator's own ceiling.
+    /// Send nothing: measures the generator's own ceiling.
     #[arg(long, conflicts_with_all = ["load", "check", "drop", "replace_foreign"])]
     pub(super) noop: bool,
 }
@@ -366,4 +366,4 @@ impl UserLoad {
 pub(super) const NOT_RUN: &str = "has no effect without --run, and no load runs";
 /// Why an option of a load is refused.
 pub(super) const NOT_LOADED: &str =
-    "has no effect without --load: what is there already has its own";
+    "has no effect without --load: the existing population has its own";

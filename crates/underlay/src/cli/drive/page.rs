@@ -73,14 +73,14 @@ pub(super) fn print<B>(shown: &Shown<'_>, summary: &DriveSummary<B>, after: &Add
             }
         }
         None if shown.search.is_none() => {
-            outln!("TPM unknown: the database could not be asked")
+            outln!("TPM unknown: the database did not answer")
         }
         None => {}
     }
     if let Some(through) = shown.early {
         outln!(
-            "warning: {through} transactions of {} users were through when the measured load began: users begin with \
-             thinking and keying, so it shows less than they do later; make --warm-up longer",
+            "warning: only {through} transactions of {} users had completed when the measured load began: users begin with \
+             think and keying times, so throughput is lower than later; make --warm-up longer",
             shown.users.users()
         );
     }
@@ -103,7 +103,7 @@ pub(super) fn print<B>(shown: &Shown<'_>, summary: &DriveSummary<B>, after: &Add
             false => "before the measured load".to_string(),
         };
         outln!(
-            "outage: first error {when}, {} errors (failed attempts to connect are some), {} users, recovered {}",
+            "outage: first error {when}, {} errors (including failed attempts to connect), {} users, recovered {}",
             outage.errors,
             outage.users_affected,
             outage.recovered.map_or("never".to_string(), |at| format!(
@@ -124,13 +124,13 @@ fn print_search(search: &Searched) {
     outln!("{}", search.conclusion());
     match (search.rate(), search.steps.last()) {
         (Some(rate), _) => {
-            outln!("what follows is the result, {rate:.1} transactions/s, measured once more:")
+            outln!("below is the result, {rate:.1} transactions/s, measured once more:")
         }
         (None, Some(last)) => outln!(
-            "what follows is of the last step, at {:.1} transactions/s, which is not a result:",
+            "below is the last step, at {:.1} transactions/s, which is not a result:",
             last.step.rate_per_second
         ),
-        (None, None) => outln!("no step was completed: what follows counts nothing"),
+        (None, None) => outln!("no step was completed: the numbers below are not a result"),
     }
 }
 

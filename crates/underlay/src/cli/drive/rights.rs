@@ -19,7 +19,7 @@ pub(super) fn explain(command: &Command<'_>, access: Access<'_>, stop: Stop) -> 
     let Ok(statements) = access.runtime.block_on(wanted) else { return stop };
     let lines: Vec<String> = statements.iter().map(|sql| format!("    {sql}")).collect();
     stop.with_hint(format!(
-        "what this command needs, for somebody who may grant it:\n{}",
+        "rights that this command needs, for an administrator to grant:\n{}",
         lines.join("\n")
     ))
 }

@@ -112,7 +112,7 @@ impl Arguments {
         let Some(mixes) = mixes else { return problems };
         let scripts = self.scripts(mixes);
         let both = self.script.is_some() && mixes.first.is_some();
-        problems.refuse(&[("--script", both)], "and --weights both say what transactions do");
+        problems.refuse(&[("--script", both)], "and --weights both define the transactions");
         if !scripts.iter().any(|script| [Script::ReadWrite, Script::ReadOnly].contains(script)) {
             let ranges = [("--range-size", self.range_size.is_some())];
             problems.refuse(&ranges, "has an effect on read_write and read_only only");

@@ -37,12 +37,12 @@ pub(super) struct Arguments {
     /// Random share of generated text in percent; 100 does not compress [default: 100].
     #[arg(long, value_name = "PERCENT")]
     entropy: Option<u8>,
-    /// Whose rules the users follow: `specification`, or `hammerdb-like` for HammerDB's declared deviations,
-    /// which every result then names [default: specification].
+    /// Rules that the users follow: `specification`, or `hammerdb-like` for HammerDB's declared deviations,
+    /// which every result then lists [default: specification].
     #[arg(long, value_name = "PROFILE")]
     profile: Option<Profile>,
     /// Draw the warehouse of each transaction from all, so that any number of users has the same working set. By
-    /// default a user has one warehouse for good, as TPC-C says.
+    /// default each user keeps one warehouse, as TPC-C says.
     #[arg(long)]
     all_warehouses: bool,
     /// Send statements one by one instead of calling functions.
@@ -94,8 +94,7 @@ impl Arguments {
         let runs = command.runs() || !self.common.check;
         problems.refuse(
             &[("--foreign-tables", self.foreign_tables && runs)],
-            "takes such tables for --check only: the transactions need Underlay's functions and what its loads draw names \
-             and numbers from",
+            "is for --check only: the transactions need Underlay's functions and the constants of its load",
         );
         problems
     }
@@ -177,7 +176,7 @@ impl External for TpccSubject {
         let found = access.runtime.block_on(others(access.target));
         let (tables, warehouses) = found.map_err(|error| stopped("look for tables", error))?;
         command.say(&format!(
-            "{warehouses} warehouses that underlay did not load; what its columns differ in cannot be checked"
+            "{warehouses} warehouses that Underlay did not load; checks that need other columns cannot be made"
         ));
         let parameters = Parameters { warehouses, ..self.parameters };
         let theirs = TpccSubject { parameters, ..*self };

@@ -118,7 +118,7 @@ pub(super) fn run_users<S: External>(
 fn unjudged(stop: Stop) -> Added {
     let mut members = Map::new();
     members.insert("checks".to_string(), json!({ "could_not_be_made": stop.to_string() }));
-    let text = format!("checks: could not be made, so nothing is known of the data: {stop}");
+    let text = format!("checks: could not be made, so the state of the data is unknown: {stop}");
     Added { said: Vec::new(), ended: vec![text], members }
 }
 

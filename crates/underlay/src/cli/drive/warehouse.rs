@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// Scale factor to load, a multiple of 0.01; 1 is about 1 GB of rows [default: 1].
     #[arg(long, value_name = "FACTOR")]
     scale: Option<Scale>,
-    /// Query streams of the throughput run; 0 makes none. By default as many as the specification wants for the scale
+    /// Query streams of the throughput run; 0 makes none. By default the specification's minimum for the scale
     /// factor.
     #[arg(long, value_name = "N")]
     streams: Option<u32>,

@@ -8,10 +8,9 @@ use underlay_simulation::databases::{NoMeaning, Prediction};
 pub fn render(answer: &Answer) -> String {
     let Answer { study, own, evidence, unit, demands, cores, .. } = answer;
     let mut text = format!(
-        "{study}: the recorded workload in virtual time (simulated)\n\
-         Demands from {demands}. Hosts without a CPU limit: {cores} cores.\n\n\
-         {own} ({evidence}), and what the model makes of it:\n\
-         {:>7} {:>11} {:>23} {:>11} {:>7} {:>10} {:>10} {:>7}\n",
+        "{study}: the recorded workload in virtual time (simulated)\nDemands from {demands}. Hosts without a CPU \
+         limit: {cores} cores.\n\n{own} ({evidence}), and the same in the model:\n{:>7} {:>11} {:>23} {:>11} {:>7} \
+         {:>10} {:>10} {:>7}\n",
         "users", unit, "lowest to highest", "simulated", "error", "p95 ms", "simulated", "error"
     );
     answer.own_rows.iter().for_each(|row| own_row(&mut text, row));

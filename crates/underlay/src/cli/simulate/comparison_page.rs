@@ -24,11 +24,11 @@ tr.fitted .s,tr.implied .s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color
 /// The page.
 pub fn render(comparisons: &[Comparison], how: Settings) -> String {
     let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=\
-         device-width,initial-scale=1\"><title>Simulated and published</title><style>{STYLE}</style></head><body>\n<h1>Block \
-         experiments: simulated and published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in \
-         virtual time. {} A bar that ends at the line is a number that came out as published; one with an arrow is longer \
-         than there is room for, which is twice that.</p>\n",
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\"><title>Simulated and \
+         published</title><style>{STYLE}</style></head><body>\n<h1>Block experiments: simulated and \
+         published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in virtual time. {} A bar that \
+         ends at the line equals the published number; an arrow marks a bar of more than twice that.</p>\n",
         escaped(&how.sentence())
     );
     if let Some(error) = overall(comparisons) {

@@ -23,10 +23,10 @@ use underlay_workload::block::curve::PERCENTS;
 /// Arguments of `underlay simulate`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Everything printed is simulated: it says what the storage model does, in virtual \
-    time.\n\nExamples:\n  underlay simulate --study storagereview --html comparison.html\n  underlay simulate --design \
-    vmware-pm1725a --workload oracle --volumes 8 --threads 24\n  underlay simulate --design hdd --workload \
-    4k-random-read --rate 60 --seconds 30"
+    after_help = "All results are simulated: they show what the storage model does in virtual time.\n\nExamples:\n  \
+    underlay simulate --study storagereview --html comparison.html\n  underlay simulate --design vmware-pm1725a \
+    --workload oracle --volumes 8 --threads 24\n  underlay simulate --design hdd --workload 4k-random-read --rate 60 \
+    --seconds 30"
 )]
 #[group(id = "subject", required = true, multiple = false, args = ["study", "design"])]
 pub struct Arguments {
@@ -124,7 +124,7 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
     }
     if let Some(option) = arguments.load.storage_option() {
         return Err(Stop::bad_input(format!(
-            "{option} has no effect: the publications' test beds say what their hosts cost"
+            "{option} has no effect: the publications' test beds define the cost of their hosts"
         ))
         .with_hint("leave it out, or name a study such as `kingston/kh1`"));
     }

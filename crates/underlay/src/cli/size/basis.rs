@@ -132,7 +132,7 @@ pub fn check_choice(arguments: &Arguments, complaints: &mut Complaints) {
         if arguments.design.is_none() {
             complaints.add_with_hint(
                 "--workload needs --design, the design that is varied",
-                "for example --design six-hosts; `underlay list designs` has them",
+                "for example --design six-hosts; `underlay list designs` lists them",
             );
         }
     } else {

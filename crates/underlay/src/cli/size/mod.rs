@@ -40,14 +40,14 @@ pub struct Arguments {
     /// What users do, with --warehouses and --memory.
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<DescribedWorkload>,
-    /// Size of the database, of --workload tpcc.
+    /// Size of the database for --workload tpcc.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     warehouses: Option<u64>,
-    /// Memory of the database server, of --workload: a quarter of it (PostgreSQL) or three quarters
+    /// Memory of the database server for --workload: a quarter of it (PostgreSQL) or three quarters
     /// (MariaDB) for its own cache.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
-    /// The database server, of --workload [default: postgresql].
+    /// The database server for --workload [default: postgresql].
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineKind>,
     /// The workload, memory and volumes of a study.
@@ -66,7 +66,7 @@ pub struct Arguments {
     /// the first design of the study.
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
-    /// What differs between the designs: hosts=3..8, capacity-drives=2,4,6. May be repeated.
+    /// What varies between the designs: hosts=3..8, capacity-drives=2,4,6. May be repeated.
     #[arg(long, value_name = "QUANTITY=VALUES")]
     vary: Vec<Vary>,
     /// Transactions of all types per second, an open loop.
@@ -78,8 +78,8 @@ pub struct Arguments {
     slo: Option<Objective>,
     #[command(flatten)]
     target: TargetOptions,
-    /// Capacity devices may be this full once the volumes are, with the copies of their policy. Above
-    /// 80 % a cluster moves data about.
+    /// Capacity devices may be this full, in percent, when the volumes are full, including the copies
+    /// of their policy. Above 80 % a cluster rebalances.
     #[arg(long, value_name = "PERCENT", default_value_t = 80.0, allow_negative_numbers = true)]
     full_at_most: f64,
     /// Simulate every design, also those that contain one which meets the target.
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     match sized.smallest {
         Some(_) => Ok(()),
         None => Err(Stop::target_missed(format!(
-            "none of the {} designs carries {}/s with {}",
+            "none of the {} designs sustains {}/s with {}",
             sized.rows.len(),
             sized.demand.rate_per_second,
             sized.demand.target.objective

@@ -69,8 +69,8 @@ pub fn render(sized: &Sized) -> String {
             let bottleneck = carried.bottleneck.map_or_else(String::new, |it| it.name());
             let _ = writeln!(
                 text,
-                "It carries {rate:.0}/s within the target, {:.2} times the rate. Above, {bottleneck} \
-                 limit it.",
+                "It sustains {rate:.0}/s within the target, {:.2} times the requested rate. Bottleneck above that: \
+                 {bottleneck}.",
                 rate / demand.rate_per_second
             );
         }

@@ -86,7 +86,7 @@ fn described(arguments: &Arguments, store: &DataDirectory, state: State) -> Resu
         }
         State::SupervisorGone => outln!(
             "{directory}  its supervisor is gone, but its volumes are still served; `underlay volume stop \
-             {directory}` takes them down, then `start` brings them back"
+             {directory}` takes them down, then `start` starts them again"
         ),
     }
     print(&description);

@@ -22,14 +22,17 @@ pub struct Arguments {
     command: Command,
 }
 
-const AFTER_HELP: &str = "A datastore lives in a directory: its devices, its volumes and all their data. The first `create` makes \
-it. It runs until `stop`, also after this program has ended; `start` brings it back with everything in it.
+const AFTER_HELP: &str = "A datastore is stored in a directory: its devices, its volumes and all their data. The \
+first `create` creates it. It runs until `stop`, also after this program has ended; `start` starts it again with all \
+its data.
 
 Example:
   underlay volume create /srv/store data --size 20GiB --device dc1500m-960 --format ext4
-  underlay volume create /srv/store vm --size 8GiB
+  \
+underlay volume create /srv/store vm --size 8GiB
   underlay volume stat /srv/store
-  underlay volume fault /srv/store slow dc1500m-960 --factor 10
+  underlay volume fault /srv/store \
+slow dc1500m-960 --factor 10
   underlay volume stop /srv/store";
 
 #[derive(Debug, Subcommand)]

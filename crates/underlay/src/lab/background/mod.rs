@@ -240,7 +240,7 @@ fn said(plan: &BackgroundPlan, done: &Done, bytes: Moved, interval: Interval) ->
         text.push_str(&format!("; {}", latencies.join(", ")));
     }
     if matches!(plan.work, BackgroundWork::Copy(_)) && !done.complete {
-        text.push_str("; it was stopped before its end");
+        text.push_str("; it was stopped before it finished");
     }
     if done.errors > 0 {
         text.push_str(&format!("; {} requests failed", done.errors));

@@ -25,10 +25,13 @@ pub fn stop(error: &BlockIoError) -> Stop {
         BlockIoError::Target { action: "open", source, path }
             if source.raw_os_error() == Some(libc::EBUSY) =>
         {
-            Stop::bad_input(format!("{} is in use: mounted, or part of something", path.display()))
-                .with_hint(
-                    "unmount it, or use another device; Underlay never writes to a device in use",
-                )
+            Stop::bad_input(format!(
+                "{} is in use: it is mounted, or part of another device",
+                path.display()
+            ))
+            .with_hint(
+                "unmount it, or use another device; Underlay never writes to a device in use",
+            )
         }
         BlockIoError::WrongKind { .. }
         | BlockIoError::OtherKind { .. }

@@ -78,11 +78,11 @@ impl<'a> ServerCpu<'a> {
                 "the server has no control group with a CPU limit on this host",
             ),
             (true, None, _) => {
-                Changeable::fixed(Resource::Cpu, "the host does not say what the server used")
+                Changeable::fixed(Resource::Cpu, "the host does not report the server's CPU time")
             }
             (true, Some(_), None) if self.is_crowded => Changeable::fixed(
                 Resource::Cpu,
-                "others than the server used most of this host's processors",
+                "other processes used most of this host's processors",
             ),
             // More than everything cannot be given.
             (true, Some(_), None) => Changeable::slower(Resource::Cpu),

@@ -43,7 +43,7 @@ impl ClientPath {
             ));
         };
         let network = ClientNetwork::start(server, in_host_time(&plan, dilation))
-            .during("start the network before the server")?;
+            .during("start the modelled network")?;
         let target = Target { port: network.address().port(), ..target.with_database(database) };
         Ok(ClientPath { target, network: Some(network), dilation })
     }
@@ -59,8 +59,8 @@ impl ClientPath {
         if self.network.as_ref().is_none_or(ClientNetwork::is_prompt) {
             return Ok(());
         }
-        let text = "the network before the server has no real-time priority on this host: where all processors are \
-                    busy, it delays by more than the study says";
+        let text = "the modelled network has no real-time priority on this host: when all processors are busy, it \
+                    delays messages by more than the study says";
         log.find(Severity::Warning, finding::NETWORK_NOT_PROMPT, text, observer)
     }
 

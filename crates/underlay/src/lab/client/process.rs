@@ -180,7 +180,7 @@ pub fn serve(socket: &Path) -> Result<(), Stop> {
     };
     let mut stream = UnixStream::connect(socket).map_err(failed)?;
     let start: Start = read_line(&mut stream).map_err(failed)?;
-    let malformed = || Stop::run_failed("the load generator was not told what to do");
+    let malformed = || Stop::run_failed("the load generator received no instructions");
     let spec = start.drive.spec().ok_or_else(malformed)?;
     let kind = start.workload.kind().ok_or_else(malformed)?;
     let target = Target::from_url(&start.target).map_err(|error| Stop::bad_input(chain(&error)))?;

@@ -181,7 +181,7 @@ impl<'a> Faults<'a> {
             }
             Err(reason) => {
                 self.lost =
-                    Some(format!("the database does not come back after the faults: {reason}"));
+                    Some(format!("the database did not recover after the faults: {reason}"));
                 Ok(())
             }
         }
@@ -241,7 +241,12 @@ impl<'a> Faults<'a> {
         if let Some(Verified::Broken(check)) = verified {
             let severity = Severity::Invalid;
             let code = finding::FAULT_LOST_DATA;
-            return ("lost", severity, code, format!("the faults cost data, {promise}: {check}"));
+            return (
+                "lost",
+                severity,
+                code,
+                format!("data was lost because of the faults, {promise}: {check}"),
+            );
         }
         let down: u64 = self.outages.iter().map(|outage| (outage.until - outage.since).0).sum();
         if down > 0 {
@@ -257,7 +262,7 @@ impl<'a> Faults<'a> {
             count => format!("{count} faults"),
         };
         let text = format!(
-            "{faults} under load, {promise}: the database went on serving, and nothing acknowledged is lost"
+            "{faults} under load, {promise}: the database continued to serve, and nothing acknowledged is lost"
         );
         ("survived", Severity::Information, finding::FAULTS_SURVIVED, text)
     }
@@ -308,10 +313,10 @@ impl<'a> Faults<'a> {
             && let Err(error) = mended
         {
             // A file system that cannot be mounted after a power cut is what the study wanted to know.
-            self.lost = Some(format!("the volumes do not come back after the power cut: {error}"));
-            return Err(Abort::failed("the volumes do not come back after the power cut", &error));
+            self.lost = Some(format!("the volumes did not recover after the power cut: {error}"));
+            return Err(Abort::failed("the volumes did not recover after the power cut", &error));
         }
-        mended.during(&format!("mend what was broken, so that {}", words(&action)))?;
+        mended.during(&format!("repair the faults, so that {}", words(&action)))?;
         if let Some(happened) = self.happened.iter_mut().find(|it| it.number == number) {
             happened.mended = Some(at);
         }
@@ -339,7 +344,7 @@ impl<'a> Faults<'a> {
         written?;
         let Some(Down { since, reason }) = self.down.take() else { return Ok(()) };
         if let Err(cause) = restored {
-            let text = format!("the database does not come back after the faults: {cause}");
+            let text = format!("the database did not recover after the faults: {cause}");
             self.lost = Some(text.clone());
             return Err(Abort::Failed(text));
         }

@@ -354,7 +354,8 @@ fn keep_end_of_job(
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
     let Some(ended) = ended else {
-        let text = "the job was stopped with the users, before it was done; raise procedure.measure, or make it smaller";
+        let text = "the job was stopped with the users, before it was done; raise procedure.measure, or make the job \
+            smaller";
         return log.find(Severity::Warning, finding::JOB_STOPPED, text, observer);
     };
     log.event(event::JOB_DONE, ended, "the job was done", Value::Null)?;
@@ -362,7 +363,7 @@ fn keep_end_of_job(
         return Ok(());
     }
     let text = format!(
-        "the job was done {} before the users had been measured; lower procedure.measure, or make it larger",
+        "the job was done {} before the users had been measured; lower procedure.measure, or make the job larger",
         measured_to.saturating_sub(ended)
     );
     log.find(Severity::Warning, finding::JOB_DONE_EARLY, &text, observer)

@@ -128,7 +128,7 @@ fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
         Ok(_) => Ok(()),
         Err(Abort::Interrupted) => {
             let path = path.display();
-            Err(Stop::interrupted(format!("stopped; what was simulated so far is in {path}")))
+            Err(Stop::interrupted(format!("stopped; the results so far are in {path}")))
         }
         Err(Abort::Failed(reason)) => Err(Stop::run_failed(reason)),
     }

@@ -125,7 +125,7 @@ impl Subject for BackupSubject {
     }
 
     fn start(&self, _: DriveSpec, _: Target, _: Instant, (): &()) -> Result<Self::Load, Stop> {
-        Err(Stop::bad_input("backups are taken of a server that a study manages, and of no other"))
+        Err(Stop::bad_input("backups are only possible of a server that a study manages"))
     }
 
     fn start_managed(

@@ -304,7 +304,9 @@ impl Checked {
             CheckOutcome::Violated { rows, example } => {
                 format!("{id} ({title}) is violated by {rows} rows, for example {example}")
             }
-            CheckOutcome::Failed { error } => format!("{id} ({title}) could not be made: {error}"),
+            CheckOutcome::Failed { error } => {
+                format!("{id} ({title}) could not be checked: {error}")
+            }
         }
     }
 }

@@ -104,7 +104,7 @@ impl<S: Subject> Session for SessionOf<'_, S> {
         origin: Instant,
     ) -> Result<(), Stop> {
         let Some(before) = &self.before else {
-            return Err(Stop::run_failed("nothing is known of the database before the run"));
+            return Err(Stop::run_failed("the state of the database before the run is unknown"));
         };
         self.load = Some(match within {
             None => self.subject.start_managed(server, spec, target, origin, before)?,

@@ -152,7 +152,7 @@ pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
         // Nothing foreign is left, so that nothing may be replaced; ours goes like always, its neighbour stays.
         let again = drive(&[&load[..], &replace].concat());
         assert_eq!(again.code, Some(2), "{workload}: {}", again.stderr);
-        assert!(again.stderr.contains("leave the option out"), "{workload}: {}", again.stderr);
+        assert!(again.stderr.contains("omit the option"), "{workload}: {}", again.stderr);
         if workload == "batch" {
             // Made anew beside its neighbour, without being told again.
             stranger.succeed(workload, &load);

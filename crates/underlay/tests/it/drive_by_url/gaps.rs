@@ -19,7 +19,7 @@ pub fn what_was_not_delivered_ends_with_exit_code_6(stranger: &Stranger) {
     let ended = stranger.drive("sysbench", &[&brief[..], &search].concat());
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
     // A load generator that is short of CPU time is the limit from the first rate on.
-    let reasons = ["no rate that was tried meets", "the load generator was the limit"];
+    let reasons = ["no rate that was tried meets", "the load generator was the bottleneck"];
     assert!(reasons.iter().any(|why| ended.stderr.contains(why)), "{}", ended.stderr);
     let value: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     let search = &value["run"]["search"];

@@ -107,7 +107,7 @@ pub fn what_waits_for_a_lock_can_be_stopped(stranger: &Stranger) {
         wait_until("a removal that waits", &mut child, waiting);
         interrupt(stranger, child, "sysbench")
     });
-    assert!(ended.stderr.contains("the same command again"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("repeat the command to remove the rest"), "{}", ended.stderr);
     // By itself, or by the command: in the end nothing is there.
     let is_gone = || stranger.drive("sysbench", &["--drop"]).code == Some(2);
     assert!((0..20).any(|_| is_gone()), "the tables cannot be dropped");
