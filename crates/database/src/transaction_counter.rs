@@ -38,7 +38,7 @@ impl EngineCount {
         self.transactions
     }
 
-    /// The transactions since `earlier`, and what the engine counts as one; none where its counters began anew.
+    /// The transactions since `earlier`, and what the engine counts as one; none if its counters were reset.
     ///
     /// MariaDB has no counter of statements that commit by themselves. Where nobody opened or ended a transaction by a statement, each
     /// of its own commits is one; where somebody did, statements within transactions are among them, and nobody knows how many.
@@ -127,7 +127,7 @@ mod tests {
         // The binary log commits too.
         assert_eq!(since(mariadb(10, 10, None)), Some((0, OF_MARIADB)));
         assert_eq!(since(mariadb(10, 10, Some(100))), Some((0, OF_MARIADB)));
-        // A server that was started anew.
+        // A server that was restarted.
         assert_eq!(since(mariadb(3, 3, Some(900))), None);
     }
 }

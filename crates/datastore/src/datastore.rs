@@ -53,7 +53,7 @@ pub trait Datastore: Send {
     }
 
     /// Cuts the power of every device: what is volatile is kept, lost or torn, and all I/O fails
-    /// until [`Datastore::power_on`]. The volumes must be unmounted and mounted anew afterwards,
+    /// until [`Datastore::power_on`]. The volumes must be unmounted and mounted again afterwards,
     /// which `power_on` does.
     fn power_cut(&mut self) -> Result<(), DatastoreError>;
 

@@ -61,7 +61,7 @@ impl Counted {
         Counted { ios: self.ios + other.ios, ns: self.ns + other.ns }
     }
 
-    /// The difference to an earlier reading; zero where the counters began anew.
+    /// The difference to an earlier reading; zero if the counters were reset.
     pub fn since(self, earlier: Counted) -> Counted {
         Counted {
             ios: self.ios.saturating_sub(earlier.ios),

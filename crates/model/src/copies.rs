@@ -267,8 +267,8 @@ impl CopySet {
         self.copies.iter().map(state).collect()
     }
 
-    /// Takes over how the copies of the same device are. Where its bytes lie anew, a copy that missed anything misses
-    /// everything.
+    /// Takes over the condition of the copies from before a change of layout. If the device's bytes were laid out
+    /// differently, a copy that missed anything counts as missing everything.
     pub(crate) fn succeed(&mut self, now: Nanos, old: &CopySet, is_laid_out_anew: bool) {
         for (copy, old) in self.copies.iter_mut().zip(&old.copies) {
             copy.change(now, old.condition);

@@ -5,9 +5,9 @@
 //! [--program PATH]`
 //!
 //! Needs root and the servers' programs; engines without one are skipped. One study takes two to three minutes at 5
-//! repeats, so that the 40 + 20 of the default take almost three hours; ranges divide them over several calls. FILE is written
-//! anew after each study. It has a state directory of its own and leaves nothing there.
-//! The same promises on synthetic records, within seconds: `cargo test -p underlay-report --lib error_rates`.
+//! repeats, so that the 40 + 20 of the default take almost three hours; ranges divide them over several calls. FILE is
+//! overwritten after each study. The program uses a state directory of its own and leaves nothing there. The same promises
+//! on synthetic records, within seconds: `cargo test -p underlay-report --lib error_rates`.
 
 use serde_json::{Value, json};
 use std::ops::Range;

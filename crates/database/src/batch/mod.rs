@@ -1,6 +1,6 @@
 //! Batch insertion on any engine: a job with an end, not a rate.
 //!
-//! [`insert`] makes the table anew and fills it, on one or more sessions; [`verify`] compares what the table holds
+//! [`insert`] recreates the table and fills it, on one or more sessions; [`verify`] compares what the table holds
 //! with what was acknowledged, row by row; [`describe`] and [`drop_schema`] only touch a table that Underlay made.
 //!
 //! What is the same for both engines is here and in `session` (one session's part of the work, measured); what an
@@ -147,7 +147,8 @@ impl Marker {
     }
 }
 
-/// Makes the table anew, an earlier one of ours being dropped, and inserts the rows. Ends early when `stop` says so. Blocks; must not be called from within a runtime.
+/// Drops an earlier table of Underlay, creates the table and inserts the rows. Ends early when `stop` says so. Blocks; must
+/// not be called from within a runtime.
 ///
 /// # Errors
 /// When the table could not be made. What happens to a session afterwards is in its report.

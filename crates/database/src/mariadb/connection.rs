@@ -47,7 +47,7 @@ fn options(target: &Target, statements: usize) -> OptsBuilder {
         .user(Some(&target.user))
         .pass(target.password.as_ref().map(|password| password.reveal()))
         .db_name(Some(&target.database).filter(|name| !name.is_empty()))
-        // Otherwise the library asks a server on this host for its socket and connects anew.
+        // Otherwise the library asks a server on this host for its socket and connects again.
         .prefer_socket(false)
         .max_allowed_packet(Some(PACKET_BYTES))
         .wait_timeout(Some(WAIT_TIMEOUT.as_secs() as usize))

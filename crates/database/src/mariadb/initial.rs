@@ -99,7 +99,8 @@ pub(crate) fn initialise(spec: &ServerSpec) -> Result<(), ServerError> {
 /// Whether a path relative to the server's folder belongs into a copy of a stopped database.
 pub(crate) fn is_copied(relative: &Path) -> bool {
     let is = |name: &str| relative == Path::new(name);
-    // Temporary files, what a start makes anew, and MySQL's identity, which two servers must not share.
+    // Temporary files, files that a start recreates, and MySQL's identity, which two servers must not
+    // share.
     !(relative.starts_with("tmp/")
         || is(CLAIM)
         || is("db/ibtmp1")

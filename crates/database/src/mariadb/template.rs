@@ -3,7 +3,7 @@
 //! The folder's form is that of all engines: `data/` holds the server's folder without temporary files,
 //! `wal/` the redo log. A clean shutdown leaves a redo log without content, but not without meaning: the
 //! server does not start without the file. Its size is that of the last start; [`Template::capture`]
-//! therefore expects that the last start had a small one, and a start with another size makes it anew.
+//! therefore expects that the last start had a small one, and a start with another size recreates it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

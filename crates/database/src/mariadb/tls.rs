@@ -49,7 +49,7 @@ pub(super) async fn connect(target: &Target, options: OptsBuilder) -> Result<Con
             material.is_not_offered.store(true, Ordering::Relaxed);
             Conn::new(options).await.map_err(not_sent)
         }
-        // The server may have got another certificate meanwhile: it is judged anew, once.
+        // The server may have a new certificate by now, so it is verified again, once.
         Err(error) if error.message.contains("BadSignature") => {
             material.verified_key.lock().expect("no holder of this lock panics").take();
             connecting(encrypted).await

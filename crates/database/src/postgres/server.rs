@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Waits until it accepts connections and is done with recovery. Also of use after one of its
-    /// processes crashed, when it starts anew by itself.
+    /// processes crashed, when it restarts by itself.
     pub fn wait_ready(&mut self, limit: Duration) -> Result<(), ServerError> {
         wait_ready(&self.instance, limit)
     }

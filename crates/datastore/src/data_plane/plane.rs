@@ -82,7 +82,8 @@ impl<S: BlockStore> Components<S> {
         Some(held)
     }
 
-    /// Shares what may be remembered, anew only when the number has doubled or halved.
+    /// Divides the memory for undo data among the components, and again only when their number has
+    /// doubled or halved.
     fn share_undo(&mut self) {
         debug_assert!(self.volatile <= self.count, "more volatile components than all");
         debug_assert!(self.count <= self.held.len(), "more components than places");

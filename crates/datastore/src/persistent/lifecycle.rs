@@ -213,7 +213,8 @@ impl DataDirectory {
         let mut deadline = Instant::now() + START_LIMIT;
         let mut action = "start";
         let mut lock = loop {
-            // Asked anew each time: one that was starting has no ear yet, and another may have been started meanwhile.
+            // Asked again each time: a supervisor that was starting does not listen yet, and another may have been
+            // started meanwhile.
             match self.connect()?.map(&ask) {
                 // It was dying when it was asked. Whether it is gone, the lock says.
                 None | Some(Err(DatastoreError::SupervisorLeft(_))) => {}

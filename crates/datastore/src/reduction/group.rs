@@ -143,8 +143,8 @@ impl ReducedGroup {
         Ok(total)
     }
 
-    /// Counts a component after a restart: what its records vouch for is taken from there, everything else is looked at
-    /// anew. `next_content` says where, from a block on, there may be bytes.
+    /// Counts a component after a restart: blocks with a valid record are taken from it, all others are read again.
+    /// `next_content` says where, from a block on, there may be bytes.
     ///
     /// # Errors
     /// When bytes or records cannot be had.

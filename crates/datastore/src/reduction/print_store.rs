@@ -1,7 +1,8 @@
 //! What each block of a component was counted as: kept beside the component, where its checksums are.
 //!
-//! A record holds the print, and the checksum that the block had when it was taken. The checksum is read before the bytes, so a
-//! record never vouches for bytes that came later: after a restart, whoever has another checksum is counted anew.
+//! A record holds the print, and the checksum that the block had when it was taken. The checksum is read before the bytes,
+//! so a record never vouches for bytes that came later: after a restart, blocks with a different checksum are counted
+//! again.
 
 use super::fingerprint::Print;
 use std::io;

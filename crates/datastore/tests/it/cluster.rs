@@ -258,7 +258,7 @@ fn without_redundancy_the_loss_is_reported() {
     let told = datastore.notices().unwrap();
     assert!(told.iter().any(|notice| notice.kind == "volume"), "{told:#?}");
     datastore.inject(&ClusterFault::HostReturned { host: host("h0") }).unwrap();
-    // The file system has seen errors and is mounted anew, as after a power cut.
+    // The file system has seen errors and is mounted again, as after a power cut.
     datastore.power_cut().unwrap();
     datastore.power_on().unwrap();
     witness.check(&directory);

@@ -1,4 +1,4 @@
-//! Users that come and go: nothing is lost, doubled or drawn anew.
+//! Users that come and go: nothing is lost, repeated or drawn again.
 
 use std::time::Duration;
 

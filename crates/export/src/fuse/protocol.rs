@@ -188,8 +188,8 @@ pub(crate) enum Node {
 /// The answer to [`Body::Lookup`].
 pub(crate) fn entry(inode: u64, node: Node) -> [u8; 128] {
     let mut layout = Layout::new();
-    // Inode, generation, validity of name and attributes in seconds, and their nanoseconds. Names are asked for anew
-    // at every open: a volume may have been removed, and another one of that name created.
+    // Inode, generation, validity of name and attributes in seconds, and their nanoseconds. Names are looked up
+    // again at every open: a volume may have been removed, and another one of that name created.
     layout.u64(inode).u64(0).u64(0).u64(VALID_SECONDS).u32(0).u32(0);
     attributes_into(&mut layout, inode, node);
     layout.finish()

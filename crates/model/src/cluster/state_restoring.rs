@@ -58,9 +58,9 @@ impl Objects {
 
     /// Members of a mirror, and a single copy and the one that is to replace it: they are brought in line with one of them.
     ///
-    /// A row with parity is whole as long as what was carried out is there: what was under way has been completed on all members,
-    /// and who missed it is known as stale since before. Otherwise its parity is made anew, if no data is missing: where some is,
-    /// what the others hold is all there is of it, and stays the truth.
+    /// A row with parity is whole as long as what was carried out is there: what was under way has been completed on all
+    /// members, and who missed it is known as stale since before. Otherwise its parity is recomputed, if no data is
+    /// missing: where some is, what the others hold is all there is of it, and stays the truth.
     fn may_differ(&self, volume: VolumeId, set: u32, restart: Restart) -> bool {
         let Some(object) = self.object(volume, Layout::Present) else { return false };
         let slots = object.set(set);

@@ -50,7 +50,7 @@ impl RateAverage {
         RateAverage { window_start: Nanos::ZERO, window_bytes: 0, bytes_per_second: None }
     }
 
-    /// Begins anew: what was measured before says nothing about what comes.
+    /// Resets: earlier measurements do not predict later ones.
     pub(crate) fn restart(&mut self, now: Nanos) {
         (self.window_start, self.window_bytes) = (now, 0);
     }

@@ -167,7 +167,7 @@ impl DiskGroup {
     }
 
     /// Takes the latencies since the last call that are not empty: of the group's requests by class, of its devices.
-    /// What [`DiskGroup::latencies`] says begins anew.
+    /// Resets what [`DiskGroup::latencies`] returns.
     pub fn take_latencies(&mut self) -> Vec<(LatencyOf, Operation, Histogram)> {
         let mut taken = Vec::new();
         let mut take = |of, operation, histogram: &mut Histogram| {

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if let Some(how) = &simulation {
         simulated::require(&plan, &how.assumed)?;
     }
-    // A simulation is never gone on with: it is begun anew in less time than it takes to decide.
+    // A simulation is never resumed: starting over takes less time than deciding whether to.
     let is_fresh = arguments.fresh || arguments.simulate;
     let fresh = if is_fresh { Fresh::Yes } else { Fresh::No };
     let place = place(&plan.name, &source, &options, fresh)?;

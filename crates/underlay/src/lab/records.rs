@@ -84,9 +84,9 @@ fn taken(path: &Path, fresh: Fresh) -> Stop {
 /// Whether an unfinished execution is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// Begin anew.
+    /// Start over.
     Yes,
-    /// Go on with what is unfinished.
+    /// Resume the unfinished execution.
     No,
 }
 

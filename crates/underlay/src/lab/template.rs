@@ -106,7 +106,7 @@ fn ensure(
     // Two executions at once would load the same template twice: the second waits for the first.
     let _lock = spec.lock().during("wait for another load to finish")?;
     let began = Instant::now();
-    // What cannot be opened is torn or absent: load it anew.
+    // A template that cannot be opened is torn or absent: load it again.
     if let Ok(template) = Template::open(spec.install.engine(), &spec.directory()) {
         let size = template.manifest().bytes;
         observer.notice(&Event::TemplateReady {

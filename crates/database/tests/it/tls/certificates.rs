@@ -48,7 +48,8 @@ impl Certificates {
         certificates
     }
 
-    /// Puts what the server shall show into `server.pem` and `server.key`; it has to read them anew.
+    /// Puts what the server shall show into `server.pem` and `server.key`; it has to read them
+    /// again.
     pub fn show(&self, shown: Shown) {
         let names: &[&str] = match shown {
             Shown::Good => &["127.0.0.1", "localhost"],

@@ -25,7 +25,7 @@ fn query(running: &Running, target: &Target, sql: &str) -> String {
     })
 }
 
-/// Lets the server read its files anew, and waits until it has.
+/// Makes the server reload its files, and waits until it has.
 fn reload(running: &Running) {
     let local = running.server.target();
     let loaded = || query(running, &local, "SELECT pg_conf_load_time()");

@@ -11,7 +11,7 @@
 //! counted when nothing was written for a while.
 //!
 //! **Restart.** The counts are built again from the prints beside the components, 16 bytes per block instead of its 4 KiB;
-//! blocks whose checksum is not the one that the print was taken with are read and counted anew. A server that was killed
+//! blocks whose checksum differs from that of their fingerprint are read and counted again. A server that was killed
 //! therefore counts the same as one that ended in order, and counts are not a second truth that could be stale. Blocks
 //! without checksums are read.
 

@@ -221,7 +221,7 @@ fn what_is_never_destaged_is_counted_once_it_is_quiet() {
         }
     };
     counted(&mut bench, space(40, 20, 0));
-    // Counted anew where it changes.
+    // Counted again where it changes.
     let known: Vec<_> = (0..10).map(text).collect();
     bench.write(0, &known);
     counted(&mut bench, space(40, 20, 10));

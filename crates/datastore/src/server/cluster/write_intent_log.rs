@@ -6,9 +6,9 @@
 //!                        4 bytes per block and zeros up to a multiple of 8, then the blocks, as the kind has them
 //! ```
 //!
-//! The file is mapped: a note is a copy in memory, not a system call, and the page cache outlives a kill of the process. It is not
-//! synchronised with the host's disk; it is as durable as the components, see `persistent`. Only one command is under way at
-//! any time, so there is one place for notes, written anew each time.
+//! The file is mapped: a note is a copy in memory, not a system call, and the page cache outlives a kill of the process. It
+//! is not synchronised with the host's disk; it is as durable as the components, see `persistent`. Only one command is
+//! under way at any time, so there is one place for notes, overwritten each time.
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -223,8 +223,8 @@ impl<C> Engine<C> {
         self.store.resume_copying(now);
     }
 
-    /// Adds a volume and returns its number. The devices begin anew, idle and drained: where volumes lie on them
-    /// has changed.
+    /// Adds a volume and returns its number. The devices restart idle and drained: where volumes lie on them has
+    /// changed.
     pub(crate) fn add_volume(&mut self, now: Nanos, device: usize, capacity_bytes: u64) -> usize {
         self.volumes.push(StoreVolume { device, capacity: Bytes(capacity_bytes) });
         self.in_flight.push(0);
@@ -288,7 +288,7 @@ impl<C> Engine<C> {
         }
     }
 
-    /// Begins anew with idle devices that work as they did; returns what they were.
+    /// Restarts with idle devices in the same condition; returns what they were.
     fn replace_store(&mut self, now: Nanos, seed: RootSeed) -> Store {
         let mut store = Store::new(&self.devices, &self.volumes, seed);
         store.set_factors(now, self.factors.clone());

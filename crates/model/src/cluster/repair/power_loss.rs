@@ -145,7 +145,8 @@ impl Repair {
         let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
         let can_be_settled = match kind {
             SetKind::Mirror { .. } => !known.is_empty(),
-            // Parity is all there is of what is away: it is made anew only from all data.
+            // Parity is the only source of unreachable data, so it is recomputed only if all data
+            // is present.
             SetKind::Parity { data, .. } => {
                 (0..data).all(|index| known.contains(&kind.data_member(row, index)))
             }

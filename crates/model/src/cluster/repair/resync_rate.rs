@@ -84,7 +84,7 @@ mod tests {
         let now = copy(&mut rate, now, 200, Nanos::from_millis(1));
         let known = rate.known().expect("measured");
         assert!((known / 65_536_000.0 - 1.0).abs() < 0.01, "{known}");
-        // A short pause leaves what is known as it is; after a long one it is to be found out anew.
+        // A short pause leaves what is known as it is; after a long one the rate is measured again.
         let now = copy(&mut rate, now + Nanos::from_secs(5), 2, Nanos::from_millis(1));
         assert_eq!(rate.known(), Some(known));
         let now = copy(&mut rate, now + idle, 2, Nanos::from_millis(1));

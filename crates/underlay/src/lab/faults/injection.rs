@@ -61,8 +61,8 @@ pub fn happen(
     datastore.inject(&fault)
 }
 
-/// Mends a fault that lasted; nothing for the others. After a power cut the volumes are mounted anew, so that nothing may
-/// hold files on them open.
+/// Mends a fault that lasted; nothing for the others. After a power cut the volumes are mounted again, so that nothing
+/// may hold files on them open.
 pub fn mend(
     action: &FaultAction,
     design: &DesignPlan,

@@ -158,7 +158,7 @@ impl<'a> Faults<'a> {
         outcome
     }
 
-    /// Starts the database anew from what is stored, after the load and with everything mended, so that the checks see
+    /// Restarts the database from what is stored, after the load and with all faults mended, so that the checks see
     /// nothing that only memory holds. A database that does not come back is lost, which is a result and no error.
     pub fn start_anew(
         &mut self,
@@ -305,7 +305,8 @@ impl<'a> Faults<'a> {
         self.schedule.is_over(number);
         let at = self.log.now();
         if action == FaultAction::PowerCut {
-            // Volumes are mounted anew, which nobody may see: the server died when the power went.
+            // Volumes are mounted again. No process may have files on them open: the server died in
+            // the power cut.
             around.kill_servers()?;
         }
         let mended = injection::mend(&action, self.design, around.datastore);

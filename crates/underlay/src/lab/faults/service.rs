@@ -15,8 +15,8 @@ pub struct Serving<'s> {
     pub server: &'s mut Server,
 }
 
-/// Ends what is left of the servers, mounts the volumes anew so that file systems that had given up recover, and starts the
-/// servers, which recover from their logs. An error says in words what did not come back.
+/// Ends what is left of the servers, mounts the volumes again so that file systems that had stopped after errors recover,
+/// and starts the servers, which recover from their logs. An error says in words what did not come back.
 pub fn restore(servers: &mut [Serving<'_>], datastore: &SharedDatastore) -> Result<(), String> {
     for serving in servers.iter_mut() {
         serving.server.kill().map_err(|error| chain(&error))?;

@@ -154,7 +154,7 @@ pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
         assert_eq!(again.code, Some(2), "{workload}: {}", again.stderr);
         assert!(again.stderr.contains("omit the option"), "{workload}: {}", again.stderr);
         if workload == "batch" {
-            // Made anew beside its neighbour, without being told again.
+            // Created again next to its neighbour, without naming the place again.
             stranger.succeed(workload, &load);
         }
         stranger.succeed(workload, &["--drop"]);

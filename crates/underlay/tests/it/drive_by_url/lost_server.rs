@@ -1,5 +1,5 @@
-//! A server that goes away under load: what the users saw is not lost with it, and no figure comes from counters that began
-//! anew.
+//! A server that goes away under load: what the users saw is not lost with it, and no figure comes from counters that were
+//! reset.
 
 use std::time::Duration;
 
