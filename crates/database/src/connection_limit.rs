@@ -1,6 +1,8 @@
-//! How many sessions a server lets a user have at once, so that too many are refused before a run and not lost within it.
+//! How many sessions a server allows a user at once, so that too many are refused before a run instead of failing during
+//! it.
 //!
-//! What is deliberately not here: how many of them others have at the moment, which changes.
+//! What is deliberately not here: how many of them other programs use at the moment, because that
+//! changes.
 
 use mysql_async::prelude::Queryable;
 

@@ -1,4 +1,4 @@
-//! What can go wrong between a client and a database, in the few classes that decide what to do.
+//! Errors between a client and a database, in the few classes that decide how to react.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! What the load of a population came to: the same for every workload and engine.
+//! The result of loading a population: the same for every workload and engine.
 
 use std::time::Duration;
 

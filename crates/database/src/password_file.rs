@@ -1,6 +1,6 @@
 //! PostgreSQL's file of passwords, as libpq reads it: <https://www.postgresql.org/docs/current/libpq-pgpass.html>.
 //!
-//! No error and no value shown here holds anything that the file says.
+//! No error or value shown here contains anything from the file.
 
 use std::fs;
 use std::io::ErrorKind;

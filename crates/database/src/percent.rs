@@ -1,4 +1,4 @@
-//! Text in URLs: percent-encoding, and what of it may be shown.
+//! Text in URLs: percent-encoding, and which parts may be shown.
 
 /// Percent-decoded; a percent sign that begins no code stands for itself.
 ///

@@ -1,7 +1,7 @@
 //! What a user must be granted for a workload's steps, as statements for an administrator.
 //!
-//! Nothing is judged here, only proposed: a server that refuses something has said what; this says what all of a command needs, so
-//! that rights are asked for once. Rights on single tables are not told apart.
+//! Nothing is checked here: a server that refuses something says what. This lists what the whole command needs, so that the
+//! user has to ask for rights only once. Rights on single tables are not distinguished.
 
 use mysql_async::prelude::Queryable;
 

@@ -1,9 +1,10 @@
-//! Which runs of a workload are in progress in a database, so that nothing removes its tables under them.
+//! Which runs of a workload are in progress in a database, so that its tables are not removed during a
+//! run.
 //!
-//! A running load holds a lock of the server by a name that follows from the workload: PostgreSQL's advisory locks are shared
-//! among runs, MariaDB's user locks have one holder each, so runs take numbered ones. The server releases them with the
-//! session, also when the client is killed: nothing can be left behind. What is deliberately not here: any protection from
-//! programs that know nothing of it.
+//! A running load holds a lock of the server by a name that follows from the workload: PostgreSQL's advisory locks are
+//! shared among runs, MariaDB's user locks have one holder each, so runs take numbered ones. The server releases them with
+//! the session, also when the client is killed: no lock can be left behind. What is deliberately not here: protection from
+//! programs that do not use the lock.
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;

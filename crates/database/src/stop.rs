@@ -1,8 +1,8 @@
-//! Giving up on something long that is done with a database: a load, a check, a removal.
+//! Cancels a long operation on a database: a load, a check, a removal.
 //!
-//! Whoever works there waits for the server nearly all the time, so it is enough to look beside the waiting. What is given up
-//! is dropped with its connections, and the server undoes what was not committed;
-//! a statement that it has begun it may finish by itself.
+//! Such an operation waits for the server nearly all the time, so it is enough to check while waiting. A cancelled
+//! operation is dropped with its connections, and the server rolls back what was not committed. A statement that it has
+//! begun may still complete.
 
 use std::fmt;
 use std::time::Duration;

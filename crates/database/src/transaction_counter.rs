@@ -1,4 +1,5 @@
-//! An engine's own count of transactions, by its own definition: TPM of different engines are not comparable.
+//! An engine's own count of transactions, by its own definition. So the TPM of different engines is not
+//! comparable.
 
 use mysql_async::prelude::Queryable;
 

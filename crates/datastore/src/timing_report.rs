@@ -1,4 +1,4 @@
-//! How well an emulation kept its promise: the report that every emulated run carries.
+//! The timing report of an emulated run: how closely replies followed the model.
 //!
 //! Definitions, for one request that arrived in the server at `a` and was answered at `r`:
 //!

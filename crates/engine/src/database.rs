@@ -1,8 +1,7 @@
-//! A database at work: sessions move through their steps, the log beside them.
+//! A running database: the sessions' steps, and the log.
 //!
-//! Everything that happens comes in through one of four doors: a timer, a processor, a completed
-//! request, a session that may go on. None of them waits; what has to wait is remembered in the
-//! session's phase.
+//! Every event enters through one of four functions: a timer, a processor, a completed request, or
+//! a session that may continue. None of them blocks; the session's phase records what it waits for.
 
 use crate::core_state::{Core, IoPath, Purpose, Task};
 use crate::demand::DemandProfile;

@@ -5,8 +5,8 @@
 //! drawn keys ([`crate::layout`]). Processor times are those of one thread that has its core to
 //! itself on a host of speed 1 (see [`crate::HostSpec::speed`]).
 //!
-//! The defaults are orders of magnitude, not measurements of anybody's system. Replace them by a
-//! measured profile where absolute numbers matter; ratios of designs depend on them less.
+//! The defaults are orders of magnitude, not measurements of a system. Replace them by a measured
+//! profile where absolute numbers matter; ratios of designs depend on them less.
 
 use underlay_core::Nanos;
 use underlay_workload::sysbench;

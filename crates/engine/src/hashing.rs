@@ -1,6 +1,6 @@
 //! A hash map of numbers without a random seed, so that equal runs do equal work.
 //!
-//! Keys come from the simulation itself: nobody chooses them to collide.
+//! Keys come from the simulation itself, so they are not chosen to collide.
 
 use crate::draw::scatter;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Cycles of backups and restores: which one is next, how far it is, what they came to.
+//! Cycles of backups and restores: which one is next, its progress, and the results.
 //!
 //! Not here: processors and volumes; [`crate::job_work`] puts the work on them.
 

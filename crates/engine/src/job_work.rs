@@ -1,5 +1,5 @@
-//! A database that works on its job: reads, processes and writes beside whatever else uses the host
-//! and the storage.
+//! A database that runs its job: it reads, computes and writes, while others use the same host and
+//! storage.
 
 use crate::core_state::{Core, JobIo, JobVolume, Purpose, Task};
 use crate::database::Database;

@@ -1,8 +1,8 @@
-//! The log with group commit: one flush at a time, which takes along everything that was inserted
+//! The log with group commit: one flush at a time, which includes everything that was inserted
 //! before it began.
 //!
 //! Positions count bytes from the beginning of the run. The log's part of the volume is used as a
-//! ring. Who writes and flushes the volume is the database; this keeps the books. Not here: the
+//! ring. The database writes and flushes the volume; this does the accounting. Not here: the
 //! contents of records, archiving, replication.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Accounting of a service station: what passed it, how many were there, how long they stayed.
+//! Accounting of a service station: arrivals, number present, and length of stay.
 //!
 //! Enough to check Little's law: the mean number present equals the rate of arrivals times the mean
 //! stay.

@@ -1,4 +1,4 @@
-//! What is due when: a heap of timers that keeps the order of equal times.
+//! A heap of timers that keeps the order of equal times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

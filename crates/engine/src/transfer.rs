@@ -1,8 +1,9 @@
 //! Moving many bytes from one place to another: large sequential reads with read-ahead, one or two
 //! processes, large writes behind them, and a flush at the end.
 //!
-//! Only the books: who reads, computes and writes asks for the next thing to do, and says when it
-//! is done. All numbers are bytes from the beginning. Not here: files, names, what is moved.
+//! Only the accounting: the caller reads, computes and writes, asks for the next step, and reports
+//! when it is done. All numbers are bytes from the beginning. Not here: files, names, what is
+//! moved.
 
 use crate::job_spec::CopyForm;
 use underlay_core::Nanos;

@@ -1,5 +1,5 @@
-//! The users of a database: when transactions begin, connections, the way to the server and back,
-//! the books of answers.
+//! The users of a database: when transactions begin, connections, the network to the server and
+//! back, and the accounting of answers.
 //!
 //! What happens on the server is in `database`.
 

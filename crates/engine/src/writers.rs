@@ -1,11 +1,11 @@
-//! Who writes pages in the background: the kernel's write-back, the checkpointer, the background
+//! The background writers of pages: the kernel's write-back, the checkpointer, the background
 //! writer.
 //!
 //! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the
 //! background writer are written back at once (`checkpoint_flush_after`, `bgwriter_flush_after`).
 //! Those that sessions evict stay until they are old, too many, or a checkpoint synchronises the
-//! files. Neighbouring pages become one request. How many requests are in flight is the device's
-//! throttle's to say.
+//! files. Neighbouring pages become one request. The device's throttle limits the number of
+//! requests in flight.
 
 use crate::page::PageId;
 use crate::write_throttle::WriteThrottle;

@@ -1,12 +1,12 @@
 //! One device of a [`crate::Store`]: a drive, or several equal ones that hold the same bytes (RAID-1).
 //!
-//! A write is done when every copy that is there has it. Reads go to the copies in turn. A copy that is lost, or that
-//! fails a write, is left out: the others serve on, and what it misses is remembered in pieces. When it is back, these
-//! pieces are copied to it one after the other, beside the requests, and until then nothing is read from it.
+//! A write is complete when every available copy has it. Reads alternate between the copies. A copy that is lost, or
+//! that fails a write, is no longer used: the others continue, and the ranges that it misses are recorded. When it
+//! returns, these ranges are copied to it one after the other, alongside requests. Until then nothing is read from it.
 //!
-//! What is left out: the state after a power cut. Copies may then differ in writes that were not acknowledged, which a
-//! real mirror compares; here all copies stand for the same bytes. Nor is there a limit on the rate of copying: one piece
-//! at a time is its only restraint.
+//! Not modelled: the state after a power cut. Copies of a real mirror may then differ in unacknowledged writes and are
+//! compared; here all copies share the same bytes. The rate of copying has no limit except that one range is copied at a
+//! time.
 
 use crate::device::Device;
 use crate::device_condition::{DeviceClock, DeviceCondition};

@@ -1,7 +1,8 @@
-//! How well a single device of a [`crate::Store`] works, and the clock by which a slow one lives.
+//! How well a single device of a [`crate::Store`] works, and the clock of a slow one.
 //!
-//! A device that is slow by a factor does everything that much slower: it runs by a clock of its own, which goes that
-//! much slower than the wall's. Throughput falls as latency grows, and the shape of its behaviour stays.
+//! A device that is slow by a factor does everything that much slower: it has a clock of its own, which runs that
+//! much slower than the wall clock. So throughput falls as latency grows, and the ratios between its operations stay
+//! the same.
 //!
 //! Disk groups have member states of their own; this is for devices that volumes lie on directly.
 

@@ -6,10 +6,10 @@
 //! uniform rotational delay.
 //!
 //! Reordering: completions are promised at arrival, so the drive's choice of the nearest command cannot be
-//! replayed. It is represented by its effect: with `w` other commands waiting, the positioning time is
-//! the smallest of `1 + 0.9 w^0.75` draws (a fractional draw counts by chance). That reproduces the gain of
-//! about 2.1 x from queue depth 1 to 32 that drives of this class show; the exponent below 1 stands for
-//! the fairness that keeps a drive from always taking the nearest.
+//! replayed. Instead its effect is modelled: with `w` other commands waiting, the positioning time is the
+//! smallest of `1 + 0.9 w^0.75` draws (a fractional draw counts by chance). That reproduces the gain of
+//! about 2.1 x from queue depth 1 to 32 that drives of this class show; the exponent below 1 models the
+//! fairness that keeps a drive from always choosing the nearest.
 //!
 //! Distances are relative to the extent in use, not to the whole platter: a scaled-down volume
 //! then behaves like the full disk it stands for, instead of like its outermost ring.

@@ -1,11 +1,11 @@
 //! Parallel units: which unit holds an address, and when it is free.
 //!
-//! Units serve in order of arrival. Reading the block that a unit read last costs nothing more than waiting
-//! for that read: it still stands in the unit's register. A program operation clears the register.
+//! Units serve in order of arrival. Reading the block that a unit read last costs only the wait for that
+//! read, because the block is still in the unit's register. A program operation clears the register.
 //!
-//! A divided device (see [`crate::DeviceProfile::divisor`]) has that many times fewer units, rounded up; what the
-//! rounding gave too much is taken back by occupying each of them longer. The blocks of one request
-//! wait for each other only where they would in the whole device.
+//! A divided device (see [`crate::DeviceProfile::divisor`]) has that many times fewer units, rounded up; the
+//! excess from rounding is compensated by occupying each unit longer. Blocks of one request wait for each other
+//! only if they would in the whole device.
 
 use crate::profile::Flash;
 use crate::service_factor::ServiceFactor;

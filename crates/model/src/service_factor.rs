@@ -1,7 +1,7 @@
-//! How much longer, or shorter, each class of I/O is to take than its device says.
+//! Factors by which each class of I/O takes longer or shorter than its device says.
 //!
-//! The causal check of a study slows one class at a time; that is all the factors are for. What a device cannot do, or does
-//! wrong, is a condition of the device instead. Which request is of which class says [`crate::io_class`].
+//! The causal check of a study slows one class at a time; that is all the factors are for. Failures of a device are
+//! conditions of the device instead. [`crate::io_class`] determines the class of a request.
 
 use crate::io_class::class_of;
 use crate::request::Operation;

@@ -1,10 +1,10 @@
 //! A stage that serves one request at a time, in order of arrival: a command processor, a cable, an arm.
 //!
 //! A divided stage (see [`crate::DeviceProfile::divisor`]) is one part in `k` of a whole one. A request takes as long
-//! as ever in it, and pays `k` times that: the difference is the time of the other parts' owners. Those
-//! would not ask in step with this one. So a stage gives credit: a burst is served at the pace of the whole
-//! stage, and only what is owed beyond the credit is waited for. Without credit a request would wait `k`
-//! times as long as in the whole stage behind one that came just before it.
+//! in it as in the whole stage, but is charged `k` times that: the difference is the time of the other parts' owners.
+//! Those would not send requests at the same moments. So a stage gives credit: a burst is served at the rate of the
+//! whole stage, and only the debt beyond the credit is waited for. Without credit a request would wait `k` times as
+//! long as in the whole stage behind one that came just before it.
 //!
 //! Not here: parallel units, of which a divided device has fewer instead (see [`crate::flash`]), and the drain of
 //! a write buffer, whose backlog is bytes.

@@ -5,8 +5,8 @@
 //! program operations that the device works off as time passes, so that reads meet them: one for so
 //! many bytes of a sequential stream, and for as long a drain of scattered writes.
 //!
-//! A program that has to wait for reads delays the drain: everything in the buffer is in the time of the
-//! drain, which lags behind. What was said of writes that were admitted before is not revised. A read is
+//! A program that has to wait for reads delays the drain: all times of the buffer are in the clock of
+//! the drain, which lags behind. Completion times that were already reported are not revised. A read is
 //! never served from the buffer.
 //!
 //! In a divided device (see [`crate::DeviceProfile::divisor`]) a write is on the medium as soon as ever, and occupies

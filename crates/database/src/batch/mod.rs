@@ -1,4 +1,4 @@
-//! Batch insertion on any engine: a job with an end, not a rate.
+//! Batch insertion on any engine: a job that ends by itself, without a rate.
 //!
 //! [`insert`] recreates the table and fills it, on one or more sessions; [`verify`] compares what the table holds
 //! with what was acknowledged, row by row; [`describe`] and [`drop_schema`] only touch a table that Underlay made.

@@ -1,4 +1,4 @@
-//! One session's part of an insertion, and what of it is measured.
+//! One session's part of an insertion, and its measurements.
 //!
 //! A session sends one statement after the other, each as soon as the one before was answered. It keeps account of
 //! what may have been committed: that is what the table is compared with after a server was lost.

@@ -1,4 +1,4 @@
-//! The common begin of all sessions: nobody inserts before everybody is connected, or when somebody is missing.
+//! The common start of all sessions: no session inserts before all are connected, or if one is missing.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What must hold of the shop, before and after a run.
+//! Conditions on the shop, before and after a run.
 //!
 //! | group | what it verifies |
 //! |---|---|

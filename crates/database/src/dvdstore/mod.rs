@@ -1,8 +1,8 @@
 //! The web shop (DVD Store), on every engine.
 //!
-//! On PostgreSQL the shop is the schema `dvdstore` of the target's database, on MariaDB the database itself. A table of
-//! Underlay's own, `underlay_dvdstore`, says that Underlay created it; without it everything there was created by somebody else and
-//! is neither loaded, nor driven, nor dropped. What engines differ in is their SQL (`sql`).
+//! On PostgreSQL the shop is the schema `dvdstore` of the target's database, on MariaDB the database itself. The marker
+//! table `underlay_dvdstore` says that Underlay created it. Without the marker, the content is foreign and is neither
+//! loaded, nor driven, nor dropped. Engines differ only in their SQL (`sql`).
 
 mod check;
 mod condition;

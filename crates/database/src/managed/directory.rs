@@ -1,4 +1,4 @@
-//! The directories of a managed server: making them, and knowing whose they are.
+//! The directories of a managed server: creating them, and recognising their owner.
 
 use std::fs::{self, DirBuilder};
 use std::io::{Read, Write};

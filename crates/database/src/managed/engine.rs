@@ -1,7 +1,7 @@
-//! One managed server of whichever engine.
+//! One managed server of any engine.
 //!
-//! A closed choice instead of a trait: there are as many engines as Underlay can load, drive and check, and
-//! who adds one has to say at each of these places what it does.
+//! An enum instead of a trait: the engines are those that Underlay can load, drive and check, and the
+//! compiler then shows each place where a new engine needs code.
 
 use std::collections::BTreeMap;
 use std::fs;

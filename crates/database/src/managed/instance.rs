@@ -1,9 +1,9 @@
 //! One server with what belongs to it, whatever the engine: spec, password, socket directory, port, log, and its
 //! process while it runs.
 //!
-//! The server is our own child (nobody between), in its own session and control group, and on the
-//! teardown stack. What only an engine knows is told by its own `Server`: what is in its directories and in
-//! its configuration, which command starts it, when it answers, what a signal and an exit code mean.
+//! The server is our own child process without a wrapper, in its own session and control group, and on the
+//! teardown stack. What differs between engines is in their own `Server`: directories and configuration,
+//! the command that starts it, when it accepts connections, the meaning of signals and exit codes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! A server's log: its last lines, and the cause of trouble that they name. How a line is read is the
-//! engine's business: see [`Reader`].
+//! A server's log: its last lines, and the cause of a failure that they name. The engine parses the
+//! lines: see [`Reader`].
 
 use std::fmt;
 use std::fs::File;

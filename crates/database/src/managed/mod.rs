@@ -1,9 +1,9 @@
-//! What the managed servers of all engines have in common: where they live, how they are started and
-//! stopped, what can go wrong, and the folder form of a template.
+//! What the managed servers of all engines have in common: their directories, starting and stopping
+//! them, errors, and the folder form of a template.
 //!
-//! What only one engine can be told (its programs, its configuration, its log, the files of a stopped
-//! database) is in that engine's module; [`Server`], [`Install`] and [`Template`] are closed choices
-//! between the engines, for those who do not care which one it is.
+//! What is specific to an engine (its programs, its configuration, its log, the files of a stopped
+//! database) is in that engine's module. [`Server`], [`Install`] and [`Template`] are enums over the
+//! engines, for callers that do not depend on the engine.
 
 mod backup;
 mod directory;

@@ -1,4 +1,4 @@
-//! What a managed server is made from, and how its life is spoken of.
+//! The specification of a managed server, and the words for its states.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! The files that configure a managed MariaDB, in its runtime directory.
 //!
-//! Who may connect: over the Unix socket the administrator without password, since the kernel lets only
-//! the server's user and root through to it (the socket's directory is theirs alone); over 127.0.0.1,
-//! when asked for, a second administrator with a random password. Nobody from other hosts.
+//! Access: over the Unix socket the administrator without a password, because only the server's user
+//! and root can reach it (through the permissions of its directory); over 127.0.0.1, if requested, a
+//! second administrator with a random password. No access from other hosts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

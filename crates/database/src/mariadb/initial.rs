@@ -1,4 +1,4 @@
-//! Making a new database: the system tables, one administrator, nothing else.
+//! Creates a new database: the system tables, one administrator, nothing else.
 //!
 //! ```text
 //! <data>/                    0700, owned by the server's user
@@ -10,7 +10,8 @@
 //! ```
 //!
 //! MariaDB's own script for this needs programs of the client's package; the server itself runs the SQL
-//! files that the script feeds it, so they are fed here. MySQL's server brings its system tables along.
+//! files that the script passes to it, so they are passed here. MySQL's server contains its system
+//! tables.
 
 use std::ffi::OsString;
 use std::fs;

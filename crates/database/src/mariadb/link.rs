@@ -1,5 +1,4 @@
-//! One connection that transactions are carried out on: spoken to directly where that is possible, through the client
-//! library where it is not.
+//! One connection for transactions: with our own protocol code if possible, otherwise through the client library.
 //!
 //! Both give the same counts, rows and errors; the direct one costs less processor time. It keeps no list of statements,
 //! sends one request at a time and does not reconnect.

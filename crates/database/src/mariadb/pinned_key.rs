@@ -1,11 +1,11 @@
 //! Certificates of MariaDB and MySQL, verified by us in handshakes that the client library makes.
 //!
-//! The library's own verification goes by the text of errors where names shall not matter, and knows no server that signs
-//! its own certificate. It always verifies, though, that the server has the key of the certificate which it shows, and asks
-//! the process's cryptography to do so. There the key is compared with that of the certificate which our verifier has
-//! accepted: another key cannot finish the handshake.
+//! The library's own verification depends on error texts if names are not to be checked, and does not support self-signed
+//! servers. But it always verifies that the server has the key of its certificate, through the cryptography provider of the
+//! process. There the key is compared with that of the certificate that our verifier has accepted: with another key the
+//! handshake fails.
 //!
-//! Only what runs [`with_key`] is affected; whoever else uses the process's cryptography sees none of it.
+//! Only code inside [`with_key`] is affected; other users of the process's cryptography are not.
 
 use std::future::Future;
 use std::sync::OnceLock;

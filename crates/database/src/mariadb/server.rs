@@ -1,6 +1,7 @@
-//! The life of one managed MariaDB: create, start, stop, kill.
+//! The lifecycle of one managed MariaDB: create, start, stop, kill.
 //!
-//! The server is our own child (no `mariadbd-safe`, no service between): see `managed::Instance` for what that means.
+//! The server is our own child process (without `mariadbd-safe` or a service): see `managed::Instance` for what that
+//! means.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

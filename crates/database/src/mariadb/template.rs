@@ -1,9 +1,9 @@
 //! Templates of MariaDB: a loaded, cleanly stopped database kept as files, from which each run starts.
 //!
 //! The folder's form is that of all engines: `data/` holds the server's folder without temporary files,
-//! `wal/` the redo log. A clean shutdown leaves a redo log without content, but not without meaning: the
-//! server does not start without the file. Its size is that of the last start; [`Template::capture`]
-//! therefore expects that the last start had a small one, and a start with another size recreates it.
+//! `wal/` the redo log. After a clean shutdown the redo log has no content, but the server does not
+//! start without the file. Its size is that of the last start; [`Template::capture`] therefore expects
+//! that the last start had a small one, and a start with another size recreates it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

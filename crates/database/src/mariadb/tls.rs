@@ -1,7 +1,7 @@
 //! TLS under the protocol of MariaDB and MySQL, with MySQL's meaning of `ssl-mode`.
 //!
 //! The client library makes the handshakes of sessions. Where a certificate is to be verified, a handshake of ours
-//! comes first, once per target: our verifier judges the certificate, and sessions are then held to its key.
+//! comes first, once per target: our verifier checks the certificate, and sessions must then use its key.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The directories of a cluster: making them, filling them, and knowing whose they are.
+//! The directories of a cluster: creating them, filling them, and recognising their owner.
 //!
 //! ```text
 //! <data>/                    PGDATA, 0700, owned by the server's user

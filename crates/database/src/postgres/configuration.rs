@@ -1,9 +1,9 @@
 //! The files that configure a managed cluster, in its runtime directory and not in its data directory.
 //!
-//! Who may connect: over the Unix socket the superuser without password, since the kernel lets only
-//! the server's user and root through to it (directory and socket are theirs alone); over 127.0.0.1,
-//! where every user of the host gets through, with a random password that is asked by SCRAM. Nobody
-//! from other hosts. The socket costs the measured connection nothing, the password nobody can guess.
+//! Access: over the Unix socket the superuser without a password, because only the server's user and
+//! root can reach it (through the permissions of directory and socket); over 127.0.0.1, which every
+//! user of the host can reach, with a random password by SCRAM. No access from other hosts. So
+//! authentication costs nothing on the socket, and the password cannot be guessed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

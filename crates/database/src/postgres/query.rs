@@ -1,4 +1,4 @@
-//! Questions that Underlay itself asks a managed server, from code that is not asynchronous.
+//! Queries of Underlay itself to a managed server, from code that is not asynchronous.
 
 use crate::error::{CommitState, SessionError};
 use crate::managed::{ServerError, block_on};

@@ -1,6 +1,7 @@
-//! The life of one managed cluster: create, start, stop, kill.
+//! The lifecycle of one managed cluster: create, start, stop, kill.
 //!
-//! The server is our own child (no `pg_ctl` between): see `managed::Instance` for what that means.
+//! The server is our own child process (without `pg_ctl`): see `managed::Instance` for what that
+//! means.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,11 +1,12 @@
 //! What follows the loading of tables: their rows are frozen, so that the first run does not have to, and counted.
 //!
-//! A row can be frozen once no snapshot is older than the transaction that brought it. A vacuum is kept from it by every
-//! snapshot in its own database and by those of connections that are only being opened. As long as a transaction of *any* database
-//! of the server writes, even a new snapshot is as old as that transaction. So the snapshots of the load itself must not meet
-//! its vacuums: nothing is analysed, by us or by autovacuum, before everything is frozen.
+//! A row can be frozen once no snapshot is older than the transaction that brought it. Every snapshot in its own database
+//! prevents that, and so do the snapshots of connections that are just being opened. As long as a transaction of *any*
+//! database of the server writes, even a new snapshot is as old as that transaction. So the snapshots of the load itself
+//! must not meet its vacuums: nothing is analysed, by us or by autovacuum, before everything is frozen.
 //!
-//! What is deliberately not here: other people's snapshots. They are waited for a few seconds, then the load goes on and says so.
+//! What is deliberately not here: snapshots of other programs. The load waits for them for a few seconds, then continues
+//! and reports it.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! TLS under PostgreSQL's protocol, with libpq's meaning of `sslmode`, and channel binding.
 //!
-//! The client library negotiates; what is decided here is what happens when it does not come to TLS, or when the server
-//! accepts a login only with or only without it.
+//! The client library negotiates. This decides what happens if TLS is not established, or if the server accepts a login
+//! only with TLS or only without it.
 
 use std::error::Error as _;
 use std::future::Future;

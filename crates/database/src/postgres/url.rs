@@ -1,6 +1,6 @@
 //! URLs of PostgreSQL: `postgres://user:password@host:port/database?options`, or `key=value` pairs.
 //!
-//! The client library reads them; what it does not know of libpq's options is taken out before. No error quotes the text
+//! The client library parses them; options of libpq that it does not know are removed first. No error quotes the text
 //! around the password.
 
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Who created what stands where a workload's tables go, and removing it where the user confirms that.
+//! Who created the tables in the schema of a workload, and their removal if the user confirms it.
 //!
 //! A workload's tables are in a schema of PostgreSQL or a database of MariaDB. What is in it without Underlay's marker was not created
 //! by Underlay: it is neither overwritten nor dropped, unless the user repeats the schema's name ([`look`], then [`clear`]). Even then

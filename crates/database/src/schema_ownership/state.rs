@@ -1,4 +1,5 @@
-//! States of the schema of a workload, what somebody else has in it, and what an engine does with it.
+//! States of the schema of a workload, the foreign objects in it, and the operations of an engine on
+//! it.
 
 use super::names::WorkloadTables;
 use crate::connection::RequestError;

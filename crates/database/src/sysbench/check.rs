@@ -1,4 +1,4 @@
-//! What must hold of the tables, before and after a run.
+//! Conditions on the tables, before and after a run.
 //!
 //! | check | what it verifies |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Sysbench's OLTP tables and transactions, on every engine.
 //!
 //! The tables are those that `sysbench oltp_* prepare` creates, under the names that it looks for: either program can drive
-//! what the other loaded. A table of Underlay's own, `underlay_sysbench`, says that Underlay created them; without it they
-//! are neither overwritten nor dropped, and driven only on request. What engines differ in is their SQL (`sql`).
+//! what the other loaded. The marker table `underlay_sysbench` says that Underlay created them. Without it they are neither
+//! overwritten nor dropped, and driven only on request. Engines differ only in their SQL (`sql`).
 
 mod check;
 mod connector;

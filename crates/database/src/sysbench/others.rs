@@ -1,5 +1,5 @@
-//! Sysbench's tables that another program prepared: which there are, what columns they have and how far their ids go, so
-//! that a run never asks for what is not there. Judges names and numbers; rows are the checks' concern.
+//! Sysbench's tables that another program prepared: which tables exist, their columns and their highest ids, so that a
+//! run never uses missing rows. It checks names and numbers; the rows are checked elsewhere.
 
 use underlay_workload::sysbench::Parameters;
 

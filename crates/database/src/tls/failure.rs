@@ -1,4 +1,4 @@
-//! Why there is no TLS session, in words that say what to do.
+//! Why a TLS session could not be established, with a remedy.
 
 use std::error::Error;
 use std::{fmt, io};

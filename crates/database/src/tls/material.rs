@@ -1,6 +1,6 @@
 //! Certificates and keys, read once per URL.
 //!
-//! No error says anything about the contents of a key but that they are not those of a key.
+//! No error says anything about the contents of a key, except that it is not a key.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

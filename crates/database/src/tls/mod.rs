@@ -1,12 +1,12 @@
 //! TLS of sessions with databases that a URL names: what the URL asks for, and what a handshake needs.
 //!
-//! What the words of a URL mean follows the engine's own client library; where that would silently do less than
-//! what was asked for (a file that does not exist, a Unix socket), it is refused instead. Certificates and keys are read
-//! when a URL is read, so that what is wrong with them is said before anything is touched. One verifier judges the
-//! certificates of all servers.
+//! The options of a URL have the meaning of the engine's own client library. If that would silently do less than
+//! requested (a file that does not exist, a Unix socket), the URL is refused instead. Certificates and keys are read
+//! with the URL, so that errors in them are reported before anything is touched. One verifier checks the certificates of
+//! all servers.
 //!
-//! Deliberately not here: revocation lists, keys with a passphrase, TLS below 1.2. Managed servers do without TLS: they
-//! are reached over a Unix socket or the loopback interface, where encryption would be measured as the database's time.
+//! Deliberately not here: revocation lists, keys with a passphrase, TLS below 1.2. Managed servers use no TLS: they are
+//! reached over a Unix socket or the loopback interface, where encryption would be measured as the database's time.
 
 mod encryption;
 mod failure;

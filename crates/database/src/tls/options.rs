@@ -1,6 +1,6 @@
-//! What a URL can ask of TLS, in the words of its engine.
+//! The TLS options of a URL, as named by its engine.
 //!
-//! Nothing is read here but text; files are [`material`](super::material)'s.
+//! Only text is parsed here; files are read in [`material`](super::material).
 
 use std::path::PathBuf;
 

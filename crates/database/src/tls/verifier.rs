@@ -1,7 +1,7 @@
-//! The judge of servers' certificates.
+//! The verifier of server certificates.
 //!
-//! Signatures of the handshake are always verified: whoever answers has the key of the certificate that was shown. What
-//! the certificate itself has to prove depends on [`Verification`].
+//! Signatures of the handshake are always verified, so the server has the key of the certificate that it presented.
+//! What the certificate itself has to prove depends on [`Verification`].
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};

@@ -1,8 +1,8 @@
 //! TPC-C, on every engine.
 //!
-//! On PostgreSQL everything is in the schema `tpcc` of the target's database, on MariaDB in the database itself. A table of Underlay's
-//! own, `underlay_population`, says that Underlay created it. What engines differ in is their SQL (`sql`), and how they are
-//! asked whether the population is consistent (`check`).
+//! On PostgreSQL everything is in the schema `tpcc` of the target's database, on MariaDB in the database itself. The marker
+//! table `underlay_population` says that Underlay created it. Engines differ in their SQL (`sql`), and in the queries that
+//! check the population (`check`).
 
 mod check;
 mod connector;

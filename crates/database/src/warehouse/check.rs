@@ -1,4 +1,4 @@
-//! What a warehouse holds and answers, compared with what it should.
+//! Compares the content of a warehouse and its answers to queries with the expected ones.
 //!
 //! Counts and rules are asked of the database; the answers to the 22 queries are compared, value by value, with those
 //! that are computed from the generator's rows without SQL. That needs the rows in memory: about 1.5 GB at scale

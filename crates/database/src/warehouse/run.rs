@@ -1,4 +1,4 @@
-//! The power run and the throughput run: what was asked, how long each answer took.
+//! The power run and the throughput run: which queries were sent, and how long each answer took.
 //!
 //! A stream asks one query after the other, each as soon as the one before was answered: there is no rate to keep, so
 //! the time of a query counts from when it is sent. Nothing is retried.

@@ -1,8 +1,9 @@
-//! Blocks that no current member has any more, found on members that are behind.
+//! Recovers blocks that no current member has from members that are stale.
 //!
-//! Being behind is known per row, and most blocks of the row have not changed meanwhile. A current member whose block is
-//! broken has kept the checksum of what it held: if what the others say gives a block with that checksum, it is the block.
-//! What was marked as lost has a checksum that nothing has, and volumes without checksums have none: neither finds anything.
+//! Staleness is known per row, but most blocks of such a row have not changed. A current member whose block is damaged
+//! still has the block's checksum: if the stale members yield a block with that checksum, it is the right one. Blocks that
+//! are marked as lost have a checksum that no content has, and volumes without checksums have none, so neither can be
+//! recovered in this way.
 
 use super::block_store::BlockStore;
 use super::checksum::verifies;

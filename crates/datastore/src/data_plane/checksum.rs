@@ -1,7 +1,7 @@
 //! The checksum of a block: CRC-32C, as the published system uses (knowledge: software checksum, 4 KiB).
 //!
 //! 0 stands for "no data": a block without a checksum must be all zeros. A block whose content is known to be lost gets
-//! a checksum that its bytes do not have, so that nobody ever takes it for data.
+//! a checksum that does not match its bytes, so that it is never used as data.
 
 use super::block_store::BLOCK_BYTES;
 

@@ -1,4 +1,4 @@
-//! One component with its checksums, and what a power cut would take from it.
+//! One component with its checksums, and the undo data for a power cut.
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};

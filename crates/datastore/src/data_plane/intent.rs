@@ -1,12 +1,14 @@
-//! What a command is about to store, noted before it begins, so that a kill in its midst leaves nothing half done.
+//! The intents of a command: what it is about to store, recorded before it begins, so that a kill in between
+//! leaves nothing half done.
 //!
-//! A component is bytes and checksums, and a row with parity is several components: no store changes them at one moment. Who
-//! is killed in between leaves a block that does not verify, or parity that does not fit its data. Most of that heals from
-//! other members; where there are none (a single copy, a row with a member missing) it would be lost, or decoded
-//! to bytes that nobody wrote. So whoever keeps components beyond the process notes what is about to happen, and completes it
-//! before anything is read again. This is what the published system's log does for a write with parity.
+//! A component is bytes and checksums, and a row with parity is several components: no store can change them atomically. A
+//! kill in between leaves a block with a wrong checksum, or parity that does not match its data. Usually other members
+//! repair that. If there are none (a single copy, a row with a member missing), the block would be lost, or decoded to
+//! bytes that were never written. So a store that outlives the process records what is about to happen, and completes it
+//! before anything is read again. The published system's log does the same for writes with parity.
 //!
-//! Not here: where the notes are kept ([`IntentLog`] is a trait), and which commands take effect at all.
+//! Not here: where the intents are stored ([`IntentLog`] is a trait), and which commands take effect at
+//! all.
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::verifies;

@@ -1,8 +1,8 @@
 //! One row of a set: read and decoded, with every block verified. Writing and filling it are in [`super::row_writing`] and
 //! [`super::row_filling`].
 //!
-//! Mirrors read one replica and turn to the others when a block does not verify. Rows with parity decode what is missing or
-//! broken from the rest. What was restored is written back, so that a broken block is repaired by being read.
+//! Mirrors read one replica, and the others if the checksum of a block is wrong. Rows with parity decode missing or damaged
+//! blocks from the rest. Restored blocks are written back, so that reading a damaged block repairs it.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
 use super::finding::Finding;

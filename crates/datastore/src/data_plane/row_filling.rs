@@ -1,4 +1,4 @@
-//! Filling members of a row that are behind, and saying of blocks that they are lost.
+//! Fills stale members of a row, and marks blocks as lost.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
 use super::finding::Finding;

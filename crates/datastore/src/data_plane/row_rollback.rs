@@ -1,10 +1,11 @@
-//! Taking a row with parity back to a content that it had since it was last flushed: the same on all members, so that any of them
-//! can still be decoded from the others.
+//! Rolls a row with parity back to a content that it had since the last flush: the same one on all members, so that any
+//! member can still be decoded from the others.
 //!
-//! What one command changed on several members is taken back on all of them or on none; a write may be torn, at the same place in
-//! all units, where parity fits as well. Members that no longer remember what they replaced keep the others from going back further.
+//! The changes of one command are rolled back on all members or on none. A write may be torn at the same offset in all
+//! units, because parity matches there, too. A member that no longer has its undo data keeps the others from rolling back
+//! further.
 //!
-//! Not here: which rows are taken back, and what becomes of members that are behind. The cluster decides both.
+//! Not here: which rows are rolled back, and what happens to stale members. The cluster decides both.
 
 use super::block_store::BlockStore;
 use super::held::Cut;

@@ -1,7 +1,8 @@
-//! Writing one row of a set: all members together, parity computed from what was there or from the whole row.
+//! Writes one row of a set: all members together, with parity computed from the old content or from the whole
+//! row.
 //!
-//! What is about to be stored is noted first where somebody keeps notes ([`super::intent`]). Which members take a write at all has
-//! been decided by the cluster.
+//! If there is an intent log ([`super::intent`]), the write is recorded there first. The cluster has decided which members
+//! take the write.
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::broken_sum;

@@ -1,9 +1,9 @@
-//! Blocks whose content is unknown, and of which not even that could be stored beside them: the medium took neither bytes nor
+//! Blocks whose content is unknown and that could not even be marked as lost, because the medium accepted neither bytes nor
 //! checksums.
 //!
-//! They are bad as long as that is remembered. Here it is in memory; whoever keeps components beyond the process keeps it too, where
-//! space was set aside for it ([`MarkLog`]): after a kill, zeros or what was there before would otherwise be taken for data. Not
-//! here: when storing it is tried again (see [`super::held`]), and where the log is kept.
+//! They count as lost as long as they are recorded. Here they are in memory. A store that outlives the process also keeps
+//! them in a log with reserved space ([`MarkLog`]): otherwise, after a kill, zeros or old content would be used as data.
+//! Not here: when marking is tried again (see [`super::held`]), and where the log is stored.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

@@ -1,7 +1,7 @@
-//! Where the bytes of emulated volumes are kept.
+//! Where the bytes of emulated volumes are stored.
 //!
-//! In memory when nobody says otherwise and there is plenty: on the host's disk, write-back and journal commits of
-//! the disk's own file system would now and then stop the server for milliseconds.
+//! By default in memory if there is enough: on the host's disk, write-back and journal commits of the disk's file
+//! system would sometimes stop the server for milliseconds.
 
 use std::path::{Path, PathBuf};
 

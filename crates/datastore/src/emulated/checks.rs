@@ -1,4 +1,4 @@
-//! What is refused before anything is created.
+//! Checks that refuse a datastore before anything is created.
 
 use std::collections::HashSet;
 use std::path::Path;

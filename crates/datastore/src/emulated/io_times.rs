@@ -1,12 +1,13 @@
-//! What I/O took beside what its model said, per class: how much of a database's waiting was the host's, not the device's.
+//! The actual time of I/O next to the modelled time, per class: how much of a database's waiting was caused by the host,
+//! not by the device.
 //!
-//! The server knows what the model said of each request, and what its client got, the way to it and back being a calibrated
-//! mean. The kernel's block layer knows the mean of what clients really got, requests that waited for a CPU before
-//! they reached the server included, and no single request. Where both have counted the same requests, the
-//! block layer's mean counts; elsewhere (requests split or not modelled, flushes, which the block layer counts as part of
-//! writes, too) the server's.
+//! The server knows the modelled time of each request, and the time that its client saw, with a calibrated mean for the
+//! path. The kernel's block layer knows only the mean of the times that clients saw, but it includes requests that waited
+//! for a CPU before they reached the server. If both have counted the same requests, the block layer's mean is used.
+//! Otherwise the server's is: for requests that are split or not modelled, and for flushes, which the block layer also
+//! counts as part of writes.
 //!
-//! Pure: readings are arguments. What follows from the sums for a result is for reports to say.
+//! Pure: readings are arguments. Reports decide what the sums mean for a result.
 
 use underlay_core::IoClass;
 use underlay_model::Operation;

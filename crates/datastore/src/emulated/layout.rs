@@ -1,4 +1,4 @@
-//! Where everything of an emulated datastore is, and what its server is told.
+//! The paths of an emulated datastore, and the configuration of its server.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! One volume's way from the exported file to a mounted file system: loop device, file system, mount.
+//! From the exported file of a volume to a mounted file system: loop device, file system, mount.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
-//! Measuring what the export path costs an idle host, through the path that will be used.
+//! Measures the cost of the export path on an idle host, through the path that will be used.
 //!
 //! The probe is a direct read of the first block of one volume's block device, which the server answers after a
-//! constant time and does not count. What it sees beyond the constant is what the path costs. Later, under
-//! load, `path_follower` corrects what was found here.
+//! constant time and does not count. The time beyond the constant is the cost of the path. Later, under load,
+//! `path_follower` corrects this value.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,10 +1,10 @@
-//! Following what the export path costs while the volumes are in use.
+//! Follows the cost of the export path while the volumes are in use.
 //!
-//! Ten times a second the kernel's block layer is asked how long requests took, and the server how long the
-//! model said they should take (for answers that left at once, how long they took as it saw them: no compensation makes
-//! up for what the host takes longer). The difference of the means corrects the compensation: of reads, of writes, and of
-//! both together (see `path_cost`). The block layer sees what the server cannot: requests that wait for a CPU before they
-//! reach it, and answers that wait for one after they left it.
+//! Ten times a second the kernel's block layer is asked how long requests took, and the server is asked how long they
+//! should have taken by the model. For replies that left at once it reports how long they took in the server, because no
+//! compensation can make up for a host that is slower than the device. The difference of the means corrects the
+//! compensation: of reads, of writes, and of both together (see `path_cost`). The block layer sees what the server
+//! cannot: requests that wait for a CPU before they reach it, and answers that wait for one after they left it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

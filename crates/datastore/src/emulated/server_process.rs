@@ -1,4 +1,4 @@
-//! The server process as its owner sees it: started, asked, found dead.
+//! The server process as seen by its owner: starts it, sends commands, detects its death.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,7 +1,7 @@
 //! Whether a volume can ever be full: on the devices of a cluster, and on this host.
 //!
-//! Volumes are thin, so together they may be promised more than there is, which is said and not refused. What could not
-//! be held even alone is refused. Where components can lie is for the model's placement to say.
+//! Volumes are thin, so together they may be overcommitted, which causes a warning. A volume that would not fit even
+//! alone is refused. Where components can be placed is decided by the model.
 
 use underlay_core::Bytes;
 use underlay_model::cluster::{ClusterSpec, Policy};

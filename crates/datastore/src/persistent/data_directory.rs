@@ -1,5 +1,5 @@
-//! The directory of a persistent datastore: made, opened, and where everything in it is. What happens to a datastore in its life is in
-//! `life`.
+//! The directory of a persistent datastore: creating it, opening it, and the paths in it. Starting, stopping and removing a
+//! datastore is in `lifecycle`.
 
 use std::fs::{self, File};
 use std::net::TcpListener;

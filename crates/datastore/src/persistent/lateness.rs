@@ -1,6 +1,7 @@
-//! How well times were kept, over two spans at once: since somebody last asked, and since the datastore's start.
+//! Lateness over two spans: since the last query, and since the start of the datastore.
 //!
-//! The server forgets what it has told, so what it tells is kept here for both. Nothing is judged here.
+//! The server reports each value once, so the values are collected here for both spans. Nothing is
+//! judged here.
 
 use crate::control::TimingEntry;
 use crate::error::DatastoreError;

@@ -1,9 +1,9 @@
-//! The life of a persistent datastore as its users see it: started, looked for, stopped, removed, by commands that may all
-//! come at the same time.
+//! The lifecycle of a persistent datastore: starting, finding, stopping and removing it, by commands that may run at the
+//! same time.
 //!
-//! Who comes while another command starts or stops the datastore waits for the outcome and then does its own: a start that
-//! finds it coming up waits until it is there, a stop ends it as soon as it is, and whoever needs it running neither fails
-//! for having come a moment too early nor hangs on a supervisor that is about to be gone.
+//! A command that finds another one starting or stopping the datastore waits for the outcome and then continues. A start
+//! waits until a datastore that is starting runs; a stop ends it as soon as it runs. A command that needs a running
+//! datastore neither fails because it came a moment too early, nor hangs on a supervisor that is about to end.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,8 +1,9 @@
-//! The lock of a datastore's directory: who may start, keep, take down or remove it.
+//! The lock of a datastore's directory: its holder may start, run, take down or remove the
+//! datastore.
 //!
-//! Whoever starts a datastore takes the lock and hands it to the supervisor as the supervisor's standard input, so that there is no
-//! moment between the two at which nobody has it: who finds it free knows that nothing is under way. The kernel lets go of
-//! it when its last holder has ended, however that was. What the file says of its holder is for people only.
+//! Whoever starts a datastore takes the lock and hands it to the supervisor as the supervisor's standard input, so the lock
+//! is held without a gap: whoever finds it free knows that nothing is in progress. The kernel releases it when its last
+//! holder ends, for whatever reason. The text in the file is only for people.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};

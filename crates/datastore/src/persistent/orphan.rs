@@ -1,7 +1,8 @@
-//! What a killed supervisor leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
+//! What a killed supervisor leaves behind: a server, block devices and mounts without supervision, which programs may still
+//! use.
 //!
-//! It is taken down as a living supervisor would: not while a volume is in use, and through the supervisor's own teardown stack. Whoever
-//! does so holds the datastore's lock.
+//! They are taken down as by a running supervisor: not while a volume is in use, and through the supervisor's own teardown
+//! stack. The caller holds the datastore's lock.
 
 use std::fs;
 use std::os::unix::net::UnixStream;

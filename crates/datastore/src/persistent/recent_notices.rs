@@ -1,4 +1,4 @@
-//! What happened in a datastore lately: for everybody who looks, and once for whoever wants only what is new.
+//! Recent events of a datastore: all of them for each reader, and new ones once for a reader that follows.
 //!
 //! Bounded: the oldest entries go. What is only here is lost when the supervisor ends.
 

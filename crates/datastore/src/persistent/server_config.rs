@@ -1,4 +1,4 @@
-//! What a supervisor tells its server to serve: the description of a datastore, as the server wants it.
+//! The configuration that a supervisor gives its server, made from the description of the datastore.
 
 use std::path::{Path, PathBuf};
 

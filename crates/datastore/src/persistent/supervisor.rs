@@ -1,7 +1,7 @@
 //! The process that holds a running datastore: starts its server, attaches and mounts its volumes, answers questions.
 //!
-//! One thread. It looks after the server between questions: when the server has died, everything that was attached
-//! is taken away, and the supervisor ends; the data stays, and the next start serves it again.
+//! One thread. Between requests it checks the server: if the server has died, all block devices and mounts are
+//! removed, and the supervisor ends. The data stays, and the next start serves it again.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
-//! How a supervisor keeps its volumes on time: the path is measured once, and followed while volumes are in use.
+//! How a supervisor compensates for the path: it is measured once, and followed while volumes are in use.
 //!
-//! Over NBD a path begins in the client, where nobody can look: only block devices of this host are followed, and clients
-//! elsewhere get the same compensation.
+//! Over NBD a path begins in the client, where it cannot be measured. So only block devices of this host are followed,
+//! and NBD clients get the same compensation.
 
 use tracing::warn;
 use underlay_core::Dilation;

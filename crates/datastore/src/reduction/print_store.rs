@@ -1,8 +1,9 @@
-//! What each block of a component was counted as: kept beside the component, where its checksums are.
+//! The fingerprints under which the blocks of a component were counted: stored next to the component,
+//! like its checksums.
 //!
-//! A record holds the print, and the checksum that the block had when it was taken. The checksum is read before the bytes,
-//! so a record never vouches for bytes that came later: after a restart, blocks with a different checksum are counted
-//! again.
+//! A record holds the fingerprint, and the checksum that the block had at that time. The checksum is read before the
+//! bytes, so a record is never valid for bytes that were written later: after a restart, blocks with a different checksum
+//! are counted again.
 
 use super::fingerprint::Print;
 use std::io;

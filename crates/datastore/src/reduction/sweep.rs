@@ -1,9 +1,9 @@
 //! Which blocks of a cluster's components are to be counted now: those that changed and are not in a write buffer any more.
 //!
-//! What the elevators destaged comes first. It is not all: a write takes effect on the bytes when the last replica has it, which
-//! may be after the first one has destaged it; a lost device drops what was buffered for it, a power cut takes writes back.
-//! So every change of a component's bytes marks its block ([`crate::data_plane::DataPlane::track`]), and a sweep over the
-//! marks finds what is neither counted nor buffered. When no mark is left, the counts are exact.
+//! Destaged blocks are counted first, but they are not all. A write changes the bytes when the last replica has it, which
+//! may be after the first replica has destaged it; a lost device drops its buffered data; a power cut reverts writes. So
+//! every change of a component's bytes marks its block ([`crate::data_plane::DataPlane::track`]), and a sweep over the
+//! marks finds blocks that are neither counted nor buffered. When no mark is left, the counts are exact.
 
 use crate::data_plane::{BlockStore, DataPlane, StoreMaker};
 use underlay_model::cluster::{Cluster, ComponentId, Leaving};

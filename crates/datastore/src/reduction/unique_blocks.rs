@@ -1,9 +1,9 @@
-//! How often each different block is there: a table of eight bytes per block.
+//! The number of references to each distinct block: a table of eight bytes per block.
 //!
-//! Fingerprints are spread evenly, so an entry's place follows from its fingerprint by proportion, entries stand in the order of
-//! their fingerprints but for collisions, and a table may have any length: each of the shards grows by a quarter when it is
-//! seven eighths full. An entry holds what its shard does not say of the fingerprint, and a small count; the few
-//! blocks that are there more often have their count in a map.
+//! Fingerprints are spread evenly, so an entry's place follows from its fingerprint by proportion, entries stand in the
+//! order of their fingerprints but for collisions, and a table may have any length: each of the shards grows by a quarter
+//! when it is seven eighths full. An entry holds the part of the fingerprint that its shard does not determine, and a small
+//! count. The few blocks with larger counts have them in a map.
 
 use super::fingerprint::Print;
 use std::collections::HashMap;

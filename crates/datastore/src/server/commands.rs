@@ -1,9 +1,9 @@
-//! Commands of the control connections: how they get to the serving thread, and what they do there.
+//! Commands of the control connections: how they reach the serving thread, and what they do there.
 //!
 //! The serving thread does as little as possible: it copies numbers; encoding them is left to the connection's own
 //! thread, by way of a closure.
 //!
-//! What is the same for every back end is here; what is about devices or about a cluster is said by [`Managed`].
+//! Commands that are the same for every back end are here; those of devices or of a cluster are in [`Managed`].
 
 use std::io;
 use std::sync::mpsc::channel;

@@ -6,8 +6,8 @@
 //! control socket --commands-----+
 //! ```
 //!
-//! There are two back ends: single [`devices`], each volume in a file of its own, and a [`cluster`]. Neither knows who asks, nor
-//! how; what they have in common besides serving is in [`commands`].
+//! There are two back ends: single [`devices`], each volume in a file of its own, and a [`cluster`]. Neither knows its
+//! clients or their protocols; what they share besides serving is in [`commands`].
 
 mod cluster;
 mod commands;

@@ -1,7 +1,7 @@
 //! The web shop as scripts: what the steps of a visit lock, touch and log.
 //!
-//! Visitors are told how a step ended when it begins, because what they do next depends on nothing
-//! else: a purchase is refused where the stock says so. Stock, new rows and members are kept; what
+//! Visitors learn the result of a step when it begins, because their next step depends on nothing
+//! else: a purchase is refused if the stock is too low. Stock, new rows and members are kept; what
 //! was inserted since the load is not found again by later searches.
 
 use crate::demand::{DemandProfile, TypeDemand};

@@ -1,9 +1,9 @@
 //! Where transactions come from: the users of a workload, and what each transaction means to the
 //! engine.
 //!
-//! A source draws the next transaction of a user from the workload's own state machine and writes
-//! it down as a [`Script`]. It keeps what a database would know: which order comes next, where
-//! inserted rows went.
+//! A source draws the next transaction of a user from the workload's own state machine and converts
+//! it to a [`Script`]. It keeps what a database would know: which order comes next, where inserted
+//! rows went.
 
 mod batch;
 mod dvdstore;

@@ -1,8 +1,8 @@
 //! sysbench's scripts as the engine carries them out: reads first, then each change with its lock.
 //!
-//! Changes are made in the order of their rows, so that they cannot lock each other up; sysbench's
-//! own order can, and the server then rolls one of two transactions back. All statements of a
-//! transaction are on the server at once: the client's time between them is not modelled.
+//! Changes are made in the order of their rows, so that they cannot deadlock; sysbench's own order
+//! can, and the server then rolls one of two transactions back. All statements of a transaction are
+//! on the server at once: the client's time between them is not modelled.
 
 use crate::demand::{DemandProfile, TypeDemand};
 use crate::draw::scatter_below;

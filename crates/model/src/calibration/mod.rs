@@ -4,8 +4,9 @@
 //! time ([`measure_device`]), the search for the parameters of reads and of writes, and [`calibrate`],
 //! which puts a profile together, measures *it*, and compares point by point.
 //!
-//! A profile is judged by what it does, not by its parameters: several sets of them behave alike, and
-//! only behaviour was measured. What is deliberately not here: measuring a real device, files, clocks.
+//! A profile is judged by its behaviour, not by its parameters: several sets of parameters behave
+//! alike, and only behaviour was measured. What is deliberately not here: measuring a real device,
+//! files, clocks.
 
 mod measurements;
 

@@ -1,8 +1,8 @@
 //! Writes: the buffer and its drain, flushes, and how much writes disturb reads.
 //!
-//! Most figures say their parameter directly: the median of a single write is the buffer's latency plus the
-//! command stage, the steady rates are the drain, what was taken beyond the steady rate is what the buffer
-//! holds. Only the program operations have to be searched, by their effect on reads.
+//! Most parameters follow directly from a figure: the median of a single write is the buffer's latency plus
+//! the command stage; the steady rates are the drain; the bytes accepted beyond the steady rate are the
+//! buffer's size. Only the program operations have to be searched, by their effect on reads.
 
 use super::measurements::{MixedPoint, WriteMeasurements};
 use super::search::{Parameter, refine};

@@ -1,11 +1,12 @@
-//! What the data plane must do with real bytes, and in which order.
+//! The commands for the data plane, which moves the real bytes, and their order.
 //!
 //! The cluster decides *when* and *where*; it never sees bytes. Each command carries all that is needed to carry it out:
 //! the members of the set as they are at this moment. Commands are executed one after the other, in the order in which
 //! the cluster emits them; each is atomic for the reader of the data plane.
 //!
-//! That order is the consistency model. A write is emitted once, when every live member has acknowledged it, for all
-//! members together: replicas and parity can only diverge by a power cut, and what can diverge then is copied again.
+//! That order is the consistency model. A write is emitted once for all members together, when every live member has
+//! acknowledged it. So replicas and parity can only diverge in a power cut, and rows that may have diverged are
+//! copied again.
 
 use super::geometry::SetKind;
 use super::ids::{ComponentId, DeviceId};

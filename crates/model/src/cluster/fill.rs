@@ -1,8 +1,8 @@
 //! Filling a cluster at its start: capacity devices that hold other data already.
 //!
-//! That data is made of volumes that nobody sees: the driver is not told of them, and no request goes there. They take
-//! space, are moved by rebalancing, and have one copy. Their bytes are zeros, so that they take no space where the bytes
-//! of volumes are kept; what moves them costs the modelled devices the same as any other data.
+//! That data consists of internal volumes: they are not reported to the driver and get no requests. They take space, are
+//! moved by rebalancing, and have one copy. Their bytes are zeros, so they take no space in the backing files. Moving
+//! them costs the modelled devices as much as moving other data.
 //!
 //! Each of these volumes has at most one component on a device, since rebalancing never brings two components of the same
 //! part of a volume together.

@@ -1,6 +1,6 @@
 //! The hosts and disk groups of a cluster: what there is, what works, and when a group is to be called.
 //!
-//! Every call of a disk group that may change when it has something to do goes through here, so that none is forgotten.
+//! Every call of a disk group that may change the time of its next event goes through here, so that none is missed.
 //!
 //! What is not here: who answers ([`super::membership::Membership`]), what lies on the devices
 //! ([`super::objects::Objects`]) and the settings. The inventory decides nothing.

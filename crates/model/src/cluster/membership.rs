@@ -1,7 +1,8 @@
 //! Membership: which hosts have power and answer, on which side of a partition, and what the cluster has noticed of it.
 //!
-//! A host's *condition* and *side* are the truth; what the cluster has *seen* lags behind by the detection time. Messages
-//! follow the truth, decisions follow what was seen. Nothing else of the cluster can change either of them.
+//! A host's *condition* and *side* are the actual state; what the cluster has *seen* lags behind by the detection time.
+//! Messages depend on the actual state, decisions on what was seen. No other part of the cluster can change either of
+//! them.
 //!
 //! What is not here: which side has the majority of a volume's votes, and what follows ([`super::repair::Repair`]); disk
 //! groups, which lose power with their host ([`super::inventory::Inventory`]).

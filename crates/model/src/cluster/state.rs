@@ -1,18 +1,19 @@
-//! What a cluster must not forget, as it is stored: placement, states, stale regions, policy changes, doubts.
+//! The stored state of a cluster: placement, states, stale regions, policy changes, rows in doubt.
 //!
 //! These types are the format; the cluster's own types are not serialisable. Region sets are stored as runs. Times are
 //! stored as what is left of them, because the clock starts again at zero.
 //!
 //! ## When to store it
 //!
-//! At each [`super::ClusterEvent::StateChanged`]: after what comes before it was carried out, since a state that says that a
-//! copy has ended must not be older than the copy, and before what comes after it, since the members that an older state
-//! counts on must be there as long as it is the last one. Within a command nothing may stay half done: what it was about to
-//! store is completed before (the write-intent log of the `datastore` crate's data plane). Then a restart with [`Restart::Unclean`] loses nothing, however many of
-//! the commands since the last state were carried out: rows whose members may differ are settled and copied again,
-//! components that were not active are filled as a whole, and components that no state names are nobody's. What the
-//! components hold is corrected first by what is found ([`ClusterState::correct`]). State that was stored at
-//! rest, after the last request, may be restored with [`Restart::Clean`]: only what was left is copied.
+//! At each [`super::ClusterEvent::StateChanged`]: after the preceding commands were carried out, and before the following
+//! ones. After, because a state that says that a copy has ended must not be stored before the copy. Before, because members
+//! that the last stored state relies on must exist until it is replaced. No command may stay half done: on a restart it is
+//! completed first (the write-intent log of the `datastore` crate's data plane). Then a restart with [`Restart::Unclean`]
+//! loses nothing, however many of the commands since the last state were carried out: rows whose members may differ are
+//! made equal by copying, components that were not active are filled completely, and components that the state does not
+//! name belong to no volume. The state is first corrected by a survey of the components ([`ClusterState::correct`]). State
+//! that was stored at rest, after the last request, may be restored with [`Restart::Clean`]: only what was left to copy is
+//! copied.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Answers: of devices to pieces of operations, and of the group to requests whose last piece is back.
+//! Answers of devices to pieces of operations, and of the group to requests whose last piece has
+//! completed.
 
 use super::group::DiskGroup;
 use super::member::NEVER;

@@ -1,5 +1,5 @@
-//! Congestion: a number from 0 to 255 that says how full the write buffer is, and the delay it means for
-//! those who write.
+//! Congestion: a number from 0 to 255 that says how full the write buffer is, and the delay of writers
+//! that follows from it.
 //!
 //! A fixed table of delays would fit one device and one number of writers. The unit of the delay is
 //! therefore what the elevator takes for one write, as measured: N writers, each waiting on average

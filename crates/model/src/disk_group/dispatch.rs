@@ -1,4 +1,4 @@
-//! Pieces of operations on their way to the devices: sent at once, or queued and sent when their turn has come.
+//! Pieces of operations on their way to the devices: sent immediately, or queued and sent later.
 
 use super::flights::Event;
 use super::group::{DiskGroup, Task};

@@ -1,12 +1,11 @@
 //! The elevator: one sweep per capacity device, in the order of addresses, from the buffer to the device.
 //!
 //! It starts when the buffer is filled to a threshold and stops at a lower one, so that what is overwritten
-//! soon never leaves. Between the start and the unthrottle threshold its pace grows from one run at a time
-//! to the whole window; with the fill grows also the share of a device that it may claim against others.
-//! A run is read from the cache device, reduced where the group reduces, and written to the capacity
-//! device. A run that fails is put back and tried again; a device that fails many times in a row is given up:
-//! what was buffered for it is dropped, and its requests are answered with an error until its
-//! state is set again.
+//! soon never leaves. Between the start and the unthrottle threshold its rate grows from one run at a time to
+//! the whole window. The share of a device that it may claim from other classes also grows with the fill. A
+//! run is read from the cache device, reduced where the group reduces, and written to the capacity device. A
+//! run that fails is put back and tried again. A device that fails many times in a row is no longer used: its
+//! buffered data is dropped, and its requests fail until its state is set again.
 
 use super::buffered::{BLOCK_BYTES, BufferedBlocks};
 use super::flights::Event;

@@ -1,4 +1,4 @@
-//! What is under way and when it comes back: the calendar of a group.
+//! The calendar of a group: which pieces are in flight, and when they complete.
 
 use super::piece::Sent;
 use crate::agenda::Agenda;

@@ -1,13 +1,13 @@
 //! One device of a group, the queues in front of it, and its state.
 //!
-//! A device answers for a request at its arrival and revises nothing, so an order of service exists only
-//! for what has not been sent to it. The queues therefore send a piece when the stages of the device that
-//! serve one request at a time (commands, link, room in its own buffer) are about to become free, not
-//! earlier: what is in the device stays short, and nothing is lost, because these stages never wait. Parallel
-//! units are bounded by number, and only while classes compete. A disk gets as many commands as
-//! its own queue holds, because choosing among them is what makes it fast.
+//! A device answers for a request at its arrival and revises nothing, so an order of service exists only for
+//! what has not been sent to it. So the queues send a piece only when the stages of the device that serve one
+//! request at a time (commands, link, space in its own buffer) are about to become free. The queue inside the
+//! device stays short, and no throughput is lost, because these stages never idle. Parallel units are bounded
+//! by number, and only while classes compete. A disk gets as many commands as its own queue holds, because
+//! choosing among them is what makes it fast.
 //!
-//! What comes while nothing waits and its device may have it is sent as it comes, without a place in a queue.
+//! A piece that arrives while nothing waits, and that the device can take, is sent without being queued.
 
 use super::piece::{Piece, Sent};
 use super::request::MemberState;

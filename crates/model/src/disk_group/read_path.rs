@@ -1,8 +1,8 @@
 //! Reads: from the buffer what is there, the rest from the capacity device.
 //!
-//! A read is split into at most two pieces. One of which only parts are buffered reads the buffered blocks
-//! from the cache device as if they were contiguous, and the span of the others from the capacity device:
-//! both sides are right for the usual case of one boundary, and a little long for a patchwork.
+//! A read is split into at most two pieces. If only parts of it are buffered, it reads the buffered blocks
+//! from the cache device as if they were contiguous, and the span of the others from the capacity device.
+//! That is exact in the usual case of one boundary, and reads a little too much if several alternate.
 
 use super::buffered::BLOCK_BYTES;
 use super::group::{DiskGroup, Task};

@@ -1,11 +1,11 @@
 //! Writes and discards: room in the buffer, the log on the cache device, the acknowledgement.
 //!
-//! Room is shared like a device: virtual machines first, and a floor for resynchronisation. While congestion makes
-//! virtual machines wait at their clients, the queue here looks empty, and resynchronisation would take all
-//! the room. So where congestion begins it enters by its credit alone. That costs it nothing while it is alone:
-//! from there on the elevator works at full pace anyway, and virtual machines that come find room. When they stop
-//! and leave the buffer congested, resynchronisation gets three quarters of what is destaged, so that
-//! congestion ends while it goes on.
+//! Space in the buffer is shared like a device: virtual machines first, and a floor for resynchronisation. While
+//! congestion makes virtual machines wait at their clients, the queue here looks empty, and resynchronisation
+//! would take all the space. So from the point where congestion begins, resynchronisation may use only its credit.
+//! That costs it nothing while it is alone: the elevator then works at full rate anyway, and virtual machines that
+//! start find space. When they stop and leave the buffer congested, resynchronisation gets three quarters of the
+//! destaged space, so congestion ends while resynchronisation continues.
 
 use super::buffered::BLOCK_BYTES;
 use super::group::{DiskGroup, Task};

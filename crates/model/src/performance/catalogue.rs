@@ -1,5 +1,5 @@
-//! All things of a cluster of which something is measured, in an order that never changes: what comes later is added at the
-//! end, what is gone keeps its place without values.
+//! All measured objects of a cluster, in an order that never changes: new ones are added at the end, and removed ones keep
+//! their position without values.
 
 use super::measures::{self, Measure};
 use crate::cluster::{Cluster, DeviceId, GroupId, HostId, VolumeId};

@@ -1,6 +1,6 @@
 //! The texts of MariaDB and MySQL.
 //!
-//! Searches ask for all words (`+` before each, in boolean mode); `innodb_ft_min_token_size` must not be above 5, the
+//! Searches require all words (`+` before each, in boolean mode); `innodb_ft_min_token_size` must not be above 5, the
 //! length of the shortest word.
 
 use underlay_workload::dvdstore::LINES_MAX;

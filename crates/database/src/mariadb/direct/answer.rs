@@ -1,4 +1,5 @@
-//! Answers of a MariaDB or MySQL, packet by packet: what was expected, what came, what comes next.
+//! Answers of MariaDB or MySQL, packet by packet: what is expected, what arrived, and what comes
+//! next.
 //!
 //! ```text
 //! preparation:  OK with number and counts | definitions of parameters | definitions of columns

@@ -1,5 +1,4 @@
-//! What is in the packets of a MariaDB or MySQL, whatever they belong to: numbers, texts, errors, the executions of
-//! prepared statements.
+//! The contents of MariaDB or MySQL packets: numbers, texts, errors, the executions of prepared statements.
 //!
 //! Answers as a whole are [`answer`](super::answer)'s, rows are [`row`](super::row)'s.
 

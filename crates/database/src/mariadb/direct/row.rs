@@ -1,4 +1,4 @@
-//! Rows of prepared statements (binary protocol), read in place: only values that somebody asks for are looked at.
+//! Rows of prepared statements (binary protocol), read in place: only requested values are decoded.
 //!
 //! Dates, times and floating-point numbers are passed over, never read.
 

@@ -1,10 +1,9 @@
 //! A connection whose requests and answers are handled here and not by the client library.
 //!
-//! The client library opens it: start-up and authentication are its business. Afterwards it gives up the socket, and what
-//! is left is the extended query protocol with one request in flight (PostgreSQL manual, chapter "Message Flow"). The
-//! library's queues between client and connection cost as much processor time per statement as everything else in user
-//! space: without them the load generator is as cheap as a client written in C. Rows are shown where they were received and
-//! not kept.
+//! The client library opens it, with start-up and authentication. Then it hands over the socket, and the rest is the
+//! extended query protocol with one request in flight (PostgreSQL manual, chapter "Message Flow"). The library's queues
+//! between client and connection cost as much processor time per statement as everything else in user space: without them
+//! the load generator is as cheap as a client written in C. Rows are shown where they were received and not kept.
 
 mod message;
 mod opening;

@@ -1,4 +1,4 @@
-//! How a connection is opened: by the client library, which then lets go of the socket.
+//! How a connection is opened: by the client library, which then hands over the socket.
 //!
 //! The library does start-up, authentication and channel binding; TLS is put under it by ours, as the target says.
 

@@ -1,4 +1,4 @@
-//! A condition: a query whose answer is one number, the rows in violation, and one of them in words.
+//! A condition: a query that returns the number of violating rows, and a description of one of them.
 
 use super::{CheckMoment, CheckOutcome, CheckResult};
 

@@ -1,4 +1,4 @@
-//! The oracle: what is checked, and what a check can find, on every engine.
+//! The checks: what is checked, and the possible results, on every engine.
 //!
 //! The conditions themselves are queries in each engine's SQL; their identities and titles are the same.
 

@@ -1,8 +1,8 @@
-//! A cluster under an export: requests of any bytes become requests of whole blocks, and what the cluster has done becomes
-//! answers.
+//! A cluster as the back end of an export: requests for any bytes become requests for whole blocks, and completions of the
+//! cluster become replies.
 //!
-//! While models are in force a request goes through the cluster and is answered when it comes back. While timing is off, it is
-//! carried through at once.
+//! While timing is on, a request goes through the cluster and is answered when it completes. While timing is off, it is
+//! completed immediately.
 //!
 //! A request that is not one request to the cluster (a discard that begins or ends within a block, or is longer than a request
 //! can be) becomes several; the answer goes out when all of them are done.

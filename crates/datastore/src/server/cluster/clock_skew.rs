@@ -1,12 +1,12 @@
-//! How the cluster's clock goes with the wall's: ahead of it by what was skipped while nothing took time, behind it where this
-//! host could not keep up with copying.
+//! How the cluster's clock relates to the wall clock: ahead of it by the time that was skipped while timing was off, and
+//! behind it if this host could not keep up with copying.
 //!
-//! The model copies as fast as its devices do. A host that moves the bytes more slowly would owe more copies at the end
-//! of each turn than at its beginning, and every answer would wait for all of them. So while copies are carried out, the
-//! cluster's clock goes no further at once than a stride beyond what happens next: the rest of the time is lost to the
-//! cluster, copying takes longer, and clients are served in between. A request under way keeps the deadline that it had:
-//! what was lost shows as lateness, not as a slower device. After a stride in which something was copied the clients have as
-//! long: the server takes up one request at a time, and would else copy between any two.
+//! The model copies as fast as its devices do. On a host that moves the bytes more slowly, the backlog of copies would grow
+//! with each turn, and every reply would wait for all of them. So while copies are carried out, the cluster's clock
+//! advances at most one stride beyond the next event. The rest of the time is lost to the cluster: copying takes longer,
+//! and clients are served in between. A request in progress keeps its deadline, so the lost time shows as lateness, not as
+//! a slower device. After a stride with copies, clients get the same time: the server accepts one request at a time, and
+//! would otherwise copy between any two of them.
 
 use underlay_core::Nanos;
 

@@ -1,4 +1,5 @@
-//! What a cluster says is to be done, carried out on the components: in the order in which it says so.
+//! Carries out the commands of a cluster on its components, in the order in which the cluster emits
+//! them.
 
 use crate::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_core::Nanos;

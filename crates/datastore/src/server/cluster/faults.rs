@@ -1,4 +1,4 @@
-//! Faults by name: what users call a host or a device becomes the model's number.
+//! Faults by name: translates names of hosts and devices to the model's numbers.
 
 use underlay_core::Nanos;
 use underlay_model::cluster::{

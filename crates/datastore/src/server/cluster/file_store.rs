@@ -5,8 +5,8 @@
 //! <directory>/g0-d1/c7.sums   four bytes per block of 4 KiB
 //! ```
 //!
-//! A lost device is a folder that nobody reads any more; a rebuild really fills another one. Nothing is copied to
-//! memory, so that the emulator's does not grow with the volumes; how checksums are reached is said in [`super::sums_file`].
+//! A lost device is a folder that is no longer read; a rebuild really fills another one. Nothing is copied to memory, so
+//! the emulator's memory does not grow with the volumes. For access to checksums see [`super::sums_file`].
 
 use std::collections::HashSet;
 use std::ffi::OsStr;

@@ -4,7 +4,7 @@
 //! <directory>/g0-d1/c7.prints   16 bytes per block of 4 KiB; holes are blocks that are not counted
 //! ```
 //!
-//! Only disk groups that deduplicate have such files. They belong to the thread that counts, which makes and removes them.
+//! Only disk groups that deduplicate have such files. The counting thread owns them: it creates and removes them.
 
 use std::fs::{File, OpenOptions};
 use std::io;

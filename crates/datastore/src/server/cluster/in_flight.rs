@@ -1,4 +1,4 @@
-//! A request to a cluster on its way: what is kept of it until the cluster has done it.
+//! A request to a cluster in flight: its data until the cluster has completed it.
 
 use std::ops::Range;
 

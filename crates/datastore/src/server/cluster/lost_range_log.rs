@@ -1,17 +1,18 @@
-//! Blocks that a component's medium did not take, and of which it did not even take that they are lost, in a file that outlives
-//! the server.
+//! Blocks that a component's medium did not accept, and that could not even be marked as lost there, in a file that
+//! outlives the server.
 //!
 //! ```text
 //! <directory>/marks      magic, 8 bytes; nothing, 8 bytes; then places of 16 bytes each
 //! a place                component, number of blocks (0: the place is free): 4 bytes each; first block, 8 bytes
 //! ```
 //!
-//! The space is set aside when the datastore is made: a full disk, which is when marks are needed, takes them as well. A file system
-//! that never overwrites in place may refuse even that; then it is said, and the marks last as long as the server.
-//! Like the components they are not synchronised with the host's disk: a kill of the process leaves them, see `persistent`.
+//! The space is reserved when the datastore is created, so that entries can be written when the disk is full, which is when
+//! they are needed. A file system that never overwrites in place may refuse even that. Then this is reported, and the
+//! entries last as long as the server. Like the components they are not synchronised with the host's disk: a kill of the
+//! process leaves them, see `persistent`.
 //!
-//! Changes are ordered so that a kill in between leaves a block too much in it, never one too few. Where there are more ranges
-//! than places, those that are nearest to each other become one, with what lies between them. Not here: what a mark means
+//! Changes are ordered so that a kill in between leaves one block too many in it, never one too few. If there are more
+//! ranges than entries, the nearest ones are merged, including the blocks between them. Not here: what a mark means
 //! ([`crate::data_plane`]).
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Memory that is shared with the kernel: mapped, never moved, given back when dropped.
 //!
-//! It knows nothing of what lies in it: who may touch which part when is decided by those who map it.
+//! It knows nothing of its content: its users decide who may access which part and when.
 
 use std::fs::File;
 use std::io;

@@ -1,9 +1,9 @@
-//! The memory of a cluster on disk: what it must not forget when its server stops or is killed.
+//! The state of a cluster on disk, which survives a stop or a kill of its server.
 //!
-//! The file always is a whole one: it is written beside the old one and takes its name. It says whether the server that
-//! wrote it ended in order; one that was killed did not say so, and everything that may have been under way is then settled
-//! and copied again. It is not synchronised with the host's disk: it is as durable as the data, see `persistent`. So it also
-//! names the run of the host's kernel: after another one, what a killed server wrote last may be gone.
+//! The file is always complete: it is written under another name and then renamed. It says whether the server that wrote it
+//! shut down cleanly. After a kill it does not, and everything that may have been in progress is then made equal by
+//! copying. It is not synchronised with the host's disk: it is as durable as the data, see `persistent`. So it also records
+//! the boot of the host: after a reboot, the last writes of a killed server may be lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! A hyper-converged cluster under the server: the model by the wall clock, its data commands on real files.
+//! A hyper-converged cluster in the server: the model driven by the wall clock, its data commands carried
+//! out on real files.
 //!
 //! In reading order: what outlives the server ([`stores`]), where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`in_flight`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],

@@ -1,4 +1,4 @@
-//! What a cluster is made of at present: how each device works, and where the components of the volumes lie.
+//! The current parts of a cluster: the state of each device, and where the components of the volumes are.
 
 use underlay_model::MemberState;
 use underlay_model::cluster::{ComponentRole, DeviceId};

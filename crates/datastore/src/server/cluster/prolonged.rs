@@ -1,7 +1,8 @@
-//! Requests that a cluster has done and whose answers are held back: their purpose is slowed for a while.
+//! Requests that a cluster has completed and whose replies are held back, because a causal check slows
+//! their class.
 //!
-//! What is held back has its bytes moved already; only its answer is late. Nothing can be made faster in
-//! this way.
+//! Their bytes have already been moved; only the reply is late. Requests cannot be made faster in this
+//! way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

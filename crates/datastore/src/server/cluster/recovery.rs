@@ -1,4 +1,4 @@
-//! What a cluster must not forget, from one server to the next: recalled when it opens, stored whenever it changes.
+//! The state of a cluster across restarts of its server: loaded when the cluster opens, stored whenever it changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,19 +1,19 @@
-//! Deduplication and compression of the real bytes, beside the serving thread.
+//! Deduplication and compression of the real bytes, in a thread of its own.
 //!
 //! ```text
 //! serving thread:  destaged, and swept up  --first block, number-->  counting thread: reads the bytes, fingerprints,
 //!                  space, what recent blocks were like  <----------  compresses, counts; keeps prints beside components
 //! ```
 //!
-//! Fingerprinting 64 KiB takes as long as serving tens of requests, so it is not done where requests are served. Bytes
-//! are read a little later than they were destaged. That loses nothing: whatever changes them in between marks their block
-//! again, and the count is exact as soon as no mark is left (`crate::reduction`). What stays in a write buffer is
-//! counted when nothing was written for a while.
+//! Fingerprinting 64 KiB takes as long as serving tens of requests, so it is not done where requests are served. Bytes are
+//! read a little later than they were destaged. That is correct: any change in between marks the block again, and the
+//! count is exact as soon as no mark is left (`crate::reduction`). Data that stays in a write buffer is counted after a
+//! while without writes.
 //!
 //! **Restart.** The counts are built again from the prints beside the components, 16 bytes per block instead of its 4 KiB;
-//! blocks whose checksum differs from that of their fingerprint are read and counted again. A server that was killed
-//! therefore counts the same as one that ended in order, and counts are not a second truth that could be stale. Blocks
-//! without checksums are read.
+//! blocks whose checksum differs from that of their fingerprint are read and counted again. So a killed server counts the
+//! same as one that shut down cleanly, and there is no second copy of the counts that could be stale. Blocks without
+//! checksums are read.
 
 use std::collections::HashMap;
 use std::fs;

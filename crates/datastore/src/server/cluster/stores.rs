@@ -1,7 +1,7 @@
-//! What a cluster's data plane and its memory need of the files below them.
+//! The files that a cluster's data plane and its stored state need.
 //!
-//! The server keeps everything that outlives it through here, so that tests can put something between that fails on demand.
-//! What is not here: the files themselves ([`super::file_store`], [`super::write_intent_log`]), and the notes of lost blocks
+//! The server keeps everything that outlives it through here, so that tests can inject failures. What is not here: the
+//! files themselves ([`super::file_store`], [`super::write_intent_log`]), and the notes of lost blocks
 //! ([`super::lost_range_log`]), each of which is one write.
 
 use std::io;

@@ -1,16 +1,18 @@
 //! The checksums of a component: four bytes per block of 4 KiB, in a sparse file.
 //!
-//! Each block that is read or written needs its checksum, and a system call for four bytes costs half as much as one for the
-//! block (0.4 and 0.5 us against 0.9, measured). So where the file is memory (tmpfs, where emulated volumes usually lie) it is mapped, and a checksum is a word in it: what
-//! is stored is in the file at once, for whoever reads it, and outlives a kill of this process as what a call stores does.
+//! Each block that is read or written needs its checksum, and a system call for four bytes costs half as much as one for
+//! the block (0.4 and 0.5 us against 0.9, measured). So if the file is in memory (tmpfs, where emulated volumes usually
+//! are) it is mapped, and a checksum is a word in it. A stored word is in the file immediately, visible to all readers, and
+//! survives a kill of this process like a word stored by a system call.
 //!
-//! A mapping reports what a call would return as a signal that ends the process. On tmpfs that leaves one case: a page that is
-//! touched for the first time, by a read too, takes memory and may find none. So a page of checksums (of 4 MiB of data) is only reached
-//! through the mapping once it is known to be there; the first write to it is a call, which may fail like any other. What is not
-//! there reads as zeros without being asked for, and takes no memory. On other file systems a page that is there
-//! may still fail (a broken disk; a full one that never overwrites in place), so there all of it stays calls.
+//! An error that a call would return is, in a mapping, a signal that ends the process. On tmpfs there is one such case: a
+//! page that is touched for the first time, by a read too, takes memory and may find none. So a page of checksums (of 4 MiB
+//! of data) is only reached through the mapping once it is known to be there; the first write to it is a call, which may
+//! fail like any other. A page that does not exist reads as zeros without being accessed, and takes no memory. On other
+//! file systems an existing page may still fail (a broken disk; a full one that never overwrites in place), so there only
+//! calls are used.
 //!
-//! One thread uses it, and nobody else writes the file.
+//! Only one thread uses it, and no other program writes the file.
 
 use std::fs::File;
 use std::io;

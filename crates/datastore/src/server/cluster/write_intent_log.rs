@@ -1,4 +1,4 @@
-//! Notes of what a command is about to store, in a file that outlives the server.
+//! Records of what a command is about to store, in a file that outlives the server.
 //!
 //! ```text
 //! <directory>/intents    magic, 8 bytes; length of the notes that count, 8 bytes (0: nothing is under way); the notes
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The file is mapped: a note is a copy in memory, not a system call, and the page cache outlives a kill of the process. It
-//! is not synchronised with the host's disk; it is as durable as the components, see `persistent`. Only one command is
-//! under way at any time, so there is one place for notes, overwritten each time.
+//! is not synchronised with the host's disk; it is as durable as the components, see `persistent`. Only one command is in
+//! progress at any time, so there is one entry, which is overwritten each time.
 
 use std::fs::{self, OpenOptions};
 use std::io;

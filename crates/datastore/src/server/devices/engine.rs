@@ -1,4 +1,4 @@
-//! The timing plane: which request to a device is answered when.
+//! The timing plane: when each request to a device is answered.
 //!
 //! Requests enter after their data has been moved. The model gives each a deadline; [`Engine::take_due`] hands out those
 //! whose deadline, less the compensation, has come.

@@ -1,8 +1,8 @@
 //! Single devices under an export: each volume's bytes in a file of its own, its times by the model of its device.
 //!
 //! Data is moved at once ([`volume`], and what a power cut could take of it: [`undo_log`]) and the request submitted to the
-//! model ([`engine`]), which says when it would be done; it is answered then, or at once if the host was slower than the
-//! device. Requests to devices without delay, and all requests while timing is off, are answered at once.
+//! model ([`engine`]), which says when it would complete. It is answered then, or immediately if the host was slower than
+//! the device. Requests to devices without delay, and all requests while timing is off, are answered at once.
 
 mod commands;
 mod engine;

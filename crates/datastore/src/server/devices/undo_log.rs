@@ -10,9 +10,9 @@
 //! * *lost*: as it was when it was last durable,
 //! * *torn*: each 512-byte sector one or the other.
 //!
-//! Never anything else: no third value, no block that nobody wrote. A flush covers every write that arrived
-//! before it, acknowledged or not (a device may always persist more than it must), from the moment it
-//! completes. The buffer is bounded: when more bytes are volatile than it holds, the oldest must have
+//! Never anything else: no third value, no block that was never written. A flush covers every write that
+//! arrived before it, acknowledged or not (a device may always persist more than it must), from the moment
+//! it completes. The buffer is bounded: when more bytes are volatile than it holds, the oldest must have
 //! drained and are durable.
 //!
 //! # Mechanism

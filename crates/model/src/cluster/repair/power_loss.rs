@@ -4,11 +4,12 @@
 //! stale. Otherwise what happens depends on how the row is protected:
 //!
 //! * **Parity.** The row goes back to one content, the same on all members ([`DataCommand::RollBack`]). Members that lost
-//!   different writes would have parity that does not fit, and with one of them away its block would be gone, flushed or not.
-//!   Real systems can do that because a write buffer is a log: what was flushed is not overwritten by what was not, and each
-//!   entry names the row's update that it belongs to.
-//! * **Mirrors.** The row is *in doubt*: its replicas may differ. As soon as the volume can serve, one of them is chosen as the
-//!   truth before anything is read, and the others are copied from it. So it is with writes of mirrors that were in flight.
+//!   different writes would have parity that does not fit, and if one of them is then unreachable, its block is lost,
+//!   flushed or not. Real systems can roll back because a write buffer is a log: unflushed entries do not overwrite flushed
+//!   ones, and each entry names the update of the row that it belongs to.
+//! * **Mirrors.** The row is *in doubt*: its replicas may differ. As soon as the volume can serve, one of them is chosen as
+//!   the truth before anything is read, and the others are copied from it. The same holds for writes of mirrors that were
+//!   in flight.
 //!
 //! Rows with parity are in doubt only after this program's own host went down (see [`crate::cluster::Restart`]). Until all their data
 //! is within reach, their parity is not used.

@@ -1,8 +1,8 @@
 //! Parts of requests: what they read and write, and the moment they take effect.
 //!
-//! A write takes effect at one moment, when the last component has acknowledged it: the data plane then stores it on all
-//! members at once. Components that could not take it become stale. A read takes effect when its data has arrived. A part
-//! that lost a component is retried as long as the volume can serve; it never waits longer than the failure detection time.
+//! A write takes effect when the last component has acknowledged it: the data plane then stores it on all members at once.
+//! Components that could not accept it become stale. A read takes effect when its data has arrived. A part that lost a
+//! component is retried as long as the volume can serve; it never waits longer than the failure detection time.
 
 use super::Requests;
 use super::subrequest::Sender;

@@ -1,8 +1,8 @@
 //! The conditions as queries: one number = rows in violation, and one of them in words.
 //!
 //! `c1` to `c12` are the conditions of clause 3.3.2; condition 11 is stated so that it also holds after
-//! transactions have run (orders - new orders - deliveries = 2,100). `i1`... are what the conditions leave
-//! open, and what drivers are known to get wrong. Identities and titles are those of every engine.
+//! transactions have run (orders - new orders - deliveries = 2,100). `i1`... cover what the conditions
+//! leave open, and known errors of drivers. Identities and titles are those of every engine.
 //!
 //! For the placeholders see [`super::text`]; the tables `check_...` are those of [`super::shared`].
 

@@ -1,9 +1,9 @@
 //! The checks on MariaDB: see [`crate::tpcc::CheckReport`] for what they are.
 //!
-//! The warehouses are divided into pieces, which are looked at in parallel. MariaDB would lock every row
-//! that a temporary table is made from if one transaction were to see one state throughout, so each statement
-//! sees a state of its own; whether anybody wrote meanwhile is asked at the end, and then nothing is said of
-//! conditions that a writer may have broken only for the eye of the check.
+//! The warehouses are divided into pieces, which are looked at in parallel. For a consistent state over one
+//! transaction, MariaDB would lock every row that a temporary table is made from. So each statement sees its
+//! own state. At the end it is checked whether another session wrote in the meantime. If so, conditions that
+//! may only seem violated because of those writes are not reported.
 
 mod conditions;
 mod ledger;

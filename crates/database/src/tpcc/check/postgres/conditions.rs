@@ -1,8 +1,8 @@
 //! The conditions as queries: one number = rows in violation, and one of them in words.
 //!
 //! `c1` to `c12` are the conditions of clause 3.3.2; condition 11 is stated so that it also holds after
-//! transactions have run (orders - new orders - deliveries = 2,100). `i1`... are what the conditions leave
-//! open, and what drivers are known to get wrong.
+//! transactions have run (orders - new orders - deliveries = 2,100). `i1`... cover what the conditions
+//! leave open, and known errors of drivers.
 //!
 //! Texts contain `{table}` for the table names, `$first` and `$last` for the bounds of the warehouse
 //! numbers, `$lowest` and `$highest` for the warehouses that must exist, and name the tables of

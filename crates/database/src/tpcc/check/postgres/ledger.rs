@@ -1,9 +1,10 @@
 //! The client's commit ledger against the database: what was acknowledged must be there.
 //!
 //! Two statements per district: every acknowledged order exists; and the order numbers advanced by the
-//! acknowledged orders plus at most those whose outcome the client never learned. The first catches lost
-//! commits, the second commits that nobody was told of. An order number that was acknowledged twice is a
-//! third: the database went back to a state before the first, whose number it then gave again.
+//! acknowledged orders plus at most those whose outcome the client never learned. The first finds lost
+//! commits, the second finds commits that were never acknowledged. An order number that was acknowledged
+//! twice is a third case: the database went back to a state before the first order, and then used its
+//! number again.
 
 use tokio_postgres::{Client, Error};
 use underlay_workload::tpcc::Ledger;

@@ -1,4 +1,4 @@
-//! The oracle: TPC-C's twelve consistency conditions, further invariants, and the client's ledger.
+//! The checks: TPC-C's twelve consistency conditions, further invariants, and the client's ledger.
 //!
 //! Each condition is a query that counts the rows violating it and names one of them. Comparisons are
 //! null-safe and joins are full where a row could be missing on either side: a check that passes because
