@@ -11,7 +11,7 @@ use crate::schema_ownership::WorkloadTables;
 use crate::target::Target;
 use crate::{Engine, mariadb};
 
-/// What somebody wants to do with a workload's tables.
+/// What a command does with a workload's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// Make them.
@@ -139,7 +139,7 @@ struct Names {
     user: String,
     database: String,
     schema: String,
-    /// Of Underlay's tables, if it is somebody else.
+    /// The owner of Underlay's tables, if it is another user.
     owner: Option<String>,
     schema_is_there: bool,
 }
@@ -150,7 +150,7 @@ fn postgresql_grants(names: &Names, workload: WorkloadTables, steps: Steps) -> V
     let is_batch = workload == WorkloadTables::Batch;
     let removes = drop || (is_batch && run);
     let mut grants = Vec::new();
-    // Whoever has the owner's rights needs no others on what is there.
+    // A user with the owner's rights needs no others on existing tables.
     if let Some(owner) = owner.as_ref().filter(|_| removes) {
         grants.push(format!("GRANT {owner} TO {user};"));
     } else if *schema_is_there {

@@ -66,7 +66,7 @@ pub struct Target {
     pub stop: StopWhen,
 }
 
-/// The home directory, where clients keep what nobody else shall read.
+/// The home directory, where clients keep private files.
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }

@@ -28,8 +28,8 @@ pub struct EngineCount {
     transactions: u64,
     /// BEGIN statements, of MariaDB.
     begun: u64,
-    /// MariaDB's own commits: one at the end of each statement that used a table, whoever ends its transaction, and one of each COMMIT.
-    /// None where a binary log takes part, whose commits are among them.
+    /// MariaDB's own commits: one at the end of each statement that used a table, whatever ends its transaction, and one
+    /// for each COMMIT. None where a binary log takes part, whose commits are among them.
     commits: Option<u64>,
 }
 
@@ -41,8 +41,9 @@ impl EngineCount {
 
     /// The transactions since `earlier`, and what the engine counts as one; none if its counters were reset.
     ///
-    /// MariaDB has no counter of statements that commit by themselves. Where nobody opened or ended a transaction by a statement, each
-    /// of its own commits is one; where somebody did, statements within transactions are among them, and nobody knows how many.
+    /// MariaDB has no counter of statements that commit by themselves. If no session opened or ended a transaction by a
+    /// statement, each of its own commits is one. Otherwise statements within transactions are among them, and their number
+    /// is unknown.
     pub fn since(&self, earlier: &EngineCount) -> Option<(u64, &'static str)> {
         let ended = self.transactions.checked_sub(earlier.transactions)?;
         let begun = self.begun.checked_sub(earlier.begun)?;

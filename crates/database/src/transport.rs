@@ -160,7 +160,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await
     }
 
-    /// Sends `bytes` if that needs no waiting: the last words before the connection is closed, which nobody answers.
+    /// Sends `bytes` if that needs no waiting: the last message before the connection is closed, which has no
+    /// answer.
     pub(crate) fn send_at_once(&mut self, bytes: &[u8]) {
         let context = &mut Context::from_waker(Waker::noop());
         // The connection is closed next, so failures are ignored.
@@ -168,7 +169,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         let _unheard = Pin::new(&mut self.stream).poll_flush(context);
     }
 
-    /// Waits for more bytes. The other side's end is an error: nobody calls this who does not expect an answer.
+    /// Waits for more bytes. The end of the connection is an error, because callers expect an answer.
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_receive(context)).await
     }

@@ -204,7 +204,7 @@ pub enum DatastoreError {
     /// A directory that holds no datastore.
     #[error("there is no datastore in `{}`; `underlay volume create` creates one", .0.display())]
     NotADatastore(PathBuf),
-    /// Somebody else was faster.
+    /// Another command was faster.
     #[error(
         "another command has just created a datastore in `{}`; repeat this command without the options for a new \
          datastore (`--device`, `--design`, `--durability`, `--seed`, `--nbd`)",
@@ -306,7 +306,7 @@ pub enum DatastoreError {
         .0.display()
     )]
     SupervisorLeft(PathBuf),
-    /// Whoever wanted it wants it no more.
+    /// The command that started it was interrupted.
     #[error("the start of the datastore was cancelled")]
     GivenUp,
     /// The supervisor would not do it; nothing was changed.

@@ -56,7 +56,7 @@ pub enum ClusterFault {
         /// The host.
         host: String,
     },
-    /// These hosts reach each other and nobody else.
+    /// These hosts reach each other and no other host.
     HostsPartitioned {
         /// The hosts.
         hosts: Vec<String>,

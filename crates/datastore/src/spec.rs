@@ -130,7 +130,7 @@ pub struct Context<'a> {
     pub scratch: &'a Path,
     /// The program that understands `datastore-server --config FILE` by calling [`crate::serve`].
     pub server_program: &'a Path,
-    /// Who owns the volumes' directories; `None` = whoever runs this.
+    /// Owner of the volumes' directories; `None` = the user that runs this.
     pub owner: Option<&'a User>,
     /// How many times slower than the host's clock emulated storage is: all times that a datastore reports
     /// are in design time.

@@ -245,7 +245,8 @@ impl Database {
             match touched {
                 Touched::Hit(frame) => {
                     if self.pool.is_loading(frame) {
-                        // Whoever reads it has this; those who wait get it one after the other.
+                        // The session that reads it has the page; the waiting ones get it one after
+                        // the other.
                         let has_it = self.awaited.acquire(touch.page.number(), session);
                         debug_assert!(!has_it, "the reader has it");
                         return self.enter(core.now, session, Phase::Awaiting);

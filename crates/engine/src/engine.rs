@@ -24,7 +24,7 @@ pub(crate) struct Postgresql {
     pub(crate) checkpointer: Checkpointer,
     /// Pages whose images were logged since a checkpoint began, and its number.
     images: (u32, PageSet),
-    /// Pages of tables with versions of rows of which nobody has noted yet that their transaction has committed.
+    /// Pages of tables with row versions that are not yet marked as committed (hint bits).
     unhinted: PageSet,
     /// Misses of the pool since the background writer's last round, and its estimate.
     pub(crate) misses: u64,
@@ -97,8 +97,8 @@ impl Engine {
         matches!(self, Engine::Innodb(_))
     }
 
-    /// Whether reading a page of a table changes it: whoever first sees new versions of rows notes on their page that
-    /// they are committed, and prunes those that nobody sees any more.
+    /// Whether reading a page of a table changes it: the first reader of new row versions marks them as committed on
+    /// their page, and prunes those that are no longer visible.
     pub(crate) fn is_unhinted(&self, page: PageId) -> bool {
         matches!(self, Engine::Postgresql(engine) if engine.unhinted.contains(page))
     }

@@ -46,7 +46,7 @@ impl Station {
         self.present
     }
 
-    /// Mean stay of those who left; zero when nobody did.
+    /// Mean stay of those that left; zero if none did.
     pub fn mean_stay(&self) -> Nanos {
         Nanos((self.stay_ns / u128::from(self.departures.max(1))) as u64)
     }

@@ -33,7 +33,7 @@ pub(crate) struct WriteThrottle {
     writes: u32,
     /// Windows in a row of which nothing is known.
     unknown: u32,
-    /// Until when somebody counts as waiting, and the device as reading.
+    /// Until when a process counts as waiting, and the device as reading.
     awaited_until: Nanos,
     read_until: Nanos,
 }
@@ -137,8 +137,8 @@ mod tests {
     use super::WriteThrottle;
     use underlay_core::Nanos;
 
-    /// The limit beside reads, when somebody waits, and otherwise, after two seconds with writes and
-    /// reads of such a latency.
+    /// The limit alongside reads, when a process waits, and otherwise, after two seconds with writes
+    /// and reads of such a latency.
     fn after(latency: Nanos) -> [u32; 3] {
         let mut throttle = WriteThrottle::default();
         let mut now = Nanos::ZERO;

@@ -8,7 +8,7 @@ use underlay_core::Nanos;
 /// The length of a probe, at the start of a volume.
 pub(crate) const PROBE_BYTES: u32 = 4096;
 
-/// Probes in flight. `C` names whoever is answered.
+/// Probes in flight. `C` names the client that is answered.
 #[derive(Debug)]
 pub(crate) struct Probes<C> {
     /// After how long they are answered; none = there are none.

@@ -331,7 +331,8 @@ impl CopySet {
         let Some(piece) = self.copies[to].missed.first().copied() else { return };
         let at = self.not_before(now);
         let request = Request::read(piece * PIECE_BYTES, PIECE_BYTES as u32);
-        // Nobody is left out for a failing read: its drive alone has the data, and only time is lost.
+        // A copy is not dropped for a failing read: its drive may be the only one with the data, and
+        // a retry costs only time.
         let until = self.copies[from].time(at, &request);
         self.resync = Some(PieceInFlight { piece, from, to, is_read: false, until });
     }

@@ -145,7 +145,7 @@ pub enum FaultAction {
         /// The host.
         host: String,
     },
-    /// These hosts reach each other and nobody else.
+    /// These hosts reach each other and no other host.
     HostsPartitioned {
         /// The hosts.
         hosts: Vec<String>,

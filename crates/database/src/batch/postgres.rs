@@ -77,7 +77,7 @@ pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), Batch
     }
     let sql = match state(&client, WorkloadTables::Batch).await? {
         State::Absent => SCHEMA_SQL.to_string(),
-        // Given to Underlay, or left by it because somebody else has put something beside its table.
+        // Given to Underlay, or left by it because there are foreign objects next to its table.
         _ => SCHEMA_SQL.replace("CREATE SCHEMA batch;", ""),
     };
     // One simple query is one transaction: either all of it is there, or nothing is.

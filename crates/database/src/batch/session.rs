@@ -187,8 +187,8 @@ impl Work<'_> {
         Ok(SessionEnd::Finished)
     }
 
-    /// Has the server insert the next rows in a loop; how many they were, 0 at the end. Nobody takes the time of a row. Where
-    /// each is a transaction, any number of them may be committed when it fails.
+    /// Has the server insert the next rows in a loop; how many they were, 0 at the end. The time of a single row is not
+    /// measured. Where each is a transaction, any number of them may be committed when it fails.
     async fn in_loop<C: Connection + SchemaOwner>(
         self,
         inserter: &mut Inserter<C>,

@@ -98,7 +98,7 @@ pub(crate) fn write_private(
     text: &str,
     owner: Option<&User>,
 ) -> Result<(), ServerError> {
-    // A new file each time: never through a link that somebody else put there.
+    // A new file each time: never through a link that another user put there.
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(ServerError::file("replace", path)(error));
@@ -151,7 +151,7 @@ pub(crate) fn password_file(runtime_dir: &Path) -> PathBuf {
     runtime_dir.join("superuser.password")
 }
 
-/// A password that nobody can guess.
+/// A password that cannot be guessed.
 pub(crate) fn random_password() -> Result<Secret, ServerError> {
     Ok(Secret::new(random_hex()?))
 }
@@ -165,7 +165,7 @@ fn random_hex() -> Result<String, ServerError> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A port of 127.0.0.1 that nobody uses at this moment.
+/// A port of 127.0.0.1 that is free at this moment.
 pub(crate) fn free_port() -> Result<u16, ServerError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())

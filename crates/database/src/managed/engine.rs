@@ -256,7 +256,7 @@ impl Server {
         each!(Server, self, server => server.log_path())
     }
 
-    /// The settings that somebody set, as the running server has them, by name.
+    /// The settings that were set explicitly, as the running server has them, by name.
     pub fn settings_in_force(&self) -> Result<Vec<SettingInForce>, ServerError> {
         each!(Server, self, server => server.settings_in_force())
     }

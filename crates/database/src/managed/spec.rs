@@ -61,7 +61,7 @@ pub enum Liveness {
     Stopped,
     /// Its main process exists.
     Running,
-    /// It ended although nobody asked it to.
+    /// It ended without being stopped.
     Died(LogTail),
 }
 

@@ -82,7 +82,8 @@ pub(crate) async fn state(
     if conn.exec_first(sql, (database,)).await.map_err(refused)? != Some(1_u64) {
         return Ok(State::Absent);
     }
-    // Not the tables themselves: somebody may have locked one, and nobody could then stop what waits for it.
+    // Not the tables themselves: one may be locked by another session, and a wait for it could not be
+    // cancelled.
     Ok(contents(conn, database, workload).await?.state(workload))
 }
 
@@ -271,7 +272,7 @@ pub(crate) async fn release(
         let sql = format!("DROP TABLE IF EXISTS {quoted}.{CLAIM}");
         conn.query_drop(sql).await.map_err(refused)?;
     }
-    // Not when somebody else has put something there meanwhile.
+    // Not if another program has created something there meanwhile.
     let sql = "SELECT count(*) FROM information_schema.tables WHERE table_schema = ?";
     let left: Option<u64> = conn.exec_first(sql, (database,)).await.map_err(refused)?;
     if made_database && left == Some(0) {
@@ -389,7 +390,7 @@ pub(crate) async fn clear(
         statements.push(format!("DROP {kind} {place}.{}", quoted(name)));
     }
     if afterwards == Afterwards::Load && workload.schema().is_some() {
-        // Last: what is still there when this is cut short is somebody else's.
+        // Last: if this is interrupted, the remaining tables count as foreign.
         statements.push(format!("CREATE TABLE IF NOT EXISTS {place}.{CLAIM} (nothing int)"));
     }
     for sql in statements {

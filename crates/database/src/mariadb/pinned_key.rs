@@ -52,7 +52,7 @@ pub(super) async fn with_key<T>(expected: Vec<u8>, work: impl Future<Output = T>
     EXPECTED.scope(expected, work).await
 }
 
-/// Makes this the process's cryptography. False when somebody else was first, and keys would not be looked at.
+/// Makes this the process's cryptography. False if another library was first; keys would then not be checked.
 pub(super) fn install() -> bool {
     static IS_OURS: OnceLock<bool> = OnceLock::new();
     *IS_OURS.get_or_init(|| {

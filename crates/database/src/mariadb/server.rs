@@ -161,8 +161,8 @@ impl Server {
         self.instance.log_path()
     }
 
-    /// Every setting that somebody set, and some that explain results, as the running server has it, by
-    /// name.
+    /// Every setting that was set explicitly, and some that explain results, as the running server has
+    /// it, by name.
     pub fn settings_in_force(&self) -> Result<Vec<SettingInForce>, ServerError> {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "read the settings" });

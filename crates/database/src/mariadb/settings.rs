@@ -98,7 +98,7 @@ const UNSAFE: [(&str, &str, &str); 6] = [
     ("sync_binlog", "0", "if the binary log is on, it may lack acknowledged transactions"),
 ];
 
-/// Settings that explain a result, listed even where nobody set them.
+/// Settings that explain a result, listed even if they were not set.
 const EXPLAINING: [&str; 14] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",

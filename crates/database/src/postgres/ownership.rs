@@ -224,7 +224,8 @@ async fn contents(
     Ok(contents)
 }
 
-/// The statements that remove `tables` and `routines`; tables may refer to each other, and nobody else to them.
+/// The statements that remove `tables` and `routines`; tables may refer to each other, and no other table to
+/// them.
 fn removal(schema: &str, tables: &[String], routines: &[String]) -> String {
     let mut sql = String::new();
     if !tables.is_empty() {
@@ -258,7 +259,7 @@ pub(crate) async fn remove(
         return Ok(());
     }
     match client.batch_execute(&format!("DROP SCHEMA {}", quoted(schema))).await {
-        // Somebody else has put something there meanwhile.
+        // Another program has created something there meanwhile.
         Err(error) if error.code() == Some(&SqlState::DEPENDENT_OBJECTS_STILL_EXIST) => Ok(()),
         dropped => dropped.map_err(refused),
     }

@@ -19,8 +19,8 @@ pub(crate) use state::{SchemaClaim, State};
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
 
-/// What somebody else has where the tables of `workload` go; nothing when there is nothing, or only what Underlay made.
-/// Counts the rows of the tables that it names, which takes a while where they are large.
+/// Foreign objects in the schema of `workload`; `None` if there are none. Counts the rows of the tables that it names,
+/// which takes a while where they are large.
 ///
 /// # Errors
 /// When what is there can never be replaced: see [`OwnershipError`].

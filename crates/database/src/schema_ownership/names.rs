@@ -52,7 +52,7 @@ impl WorkloadTables {
     }
 
     /// Whether a table of this name would be in its way. Of sysbench's all that are numbered: none can be loaded
-    /// beside those of somebody else.
+    /// next to foreign ones.
     pub(crate) fn has_table(self, name: &str) -> bool {
         let is = |own: &str| own == name;
         match self {
@@ -130,7 +130,7 @@ mod tests {
         check(WorkloadTables::Batch, &["test"], &["test1", "underlay_batch"]);
         check(WorkloadTables::Warehouse, &["lineitem", "region"], &["order_line", "customers"]);
         for workload in WorkloadTables::ALL {
-            // The marker and the claim are removed by name, never as tables that somebody else made.
+            // The marker and the claim are removed by name, never as foreign tables.
             assert!(
                 !workload.has_table(workload.marker())
                     && !workload.has_table(crate::schema_ownership::state::CLAIM)

@@ -6,7 +6,7 @@ use crate::connection::RequestError;
 use crate::error::SessionError;
 use crate::target::Target;
 
-/// The table that marks a schema of somebody else that the user gave to a workload.
+/// The table that marks a foreign schema that the user gave to a workload.
 pub(crate) const CLAIM: &str = "underlay_claim";
 
 /// Whether a place stays given to the workload when its tables are removed.
@@ -31,7 +31,7 @@ pub(crate) enum State {
     Ours,
 }
 
-/// What somebody else has where a workload's tables go.
+/// Foreign objects in the schema of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignSchema {
     /// What the user repeats to give the place away: `database.schema` on PostgreSQL, the database on MariaDB.
@@ -46,7 +46,7 @@ pub struct ForeignSchema {
     pub(crate) place: String,
 }
 
-/// A table that somebody else made.
+/// A table that Underlay did not create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignTable {
     /// Its name, without the place.

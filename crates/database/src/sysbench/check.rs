@@ -73,7 +73,7 @@ impl Check {
 }
 
 /// The checks of what a run of `accounting` made of the tables of `before`. The sum of `k` is among them only where rows
-/// neither came nor went: else nobody knows what it should be, and no check of it is made.
+/// neither came nor went: otherwise its expected value is unknown, and it is not checked.
 fn judge(before: &Tally, after: &Tally, accounting: &SysbenchAccounting) -> Vec<CheckResult> {
     let mut results =
         vec![CheckResult { check: Check::Rows, violation: rows(before, after, accounting) }];

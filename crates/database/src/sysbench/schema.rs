@@ -101,7 +101,7 @@ pub(super) async fn drop_tables<C: SchemaOwner + Loader>(
     Ok(C::release_database(target, OURS, was_made).await?)
 }
 
-/// Removes the tables for bulk inserts that Underlay created, whoever created those next to them; gives their number.
+/// Removes the tables for bulk inserts that Underlay created, even next to foreign tables; gives their number.
 pub(super) async fn drop_bulk_tables<C: SchemaOwner + Loader>(
     target: &Target,
 ) -> Result<u64, SysbenchError> {

@@ -196,7 +196,7 @@ fn client_identity(
     Ok(Identity { chain, key, pem })
 }
 
-/// libpq's rule: nobody but the owner, or root and a group that may read.
+/// libpq's rule: only the owner may read it, or root and a group.
 fn require_private(path: &Path, words: &Words) -> Result<(), TargetError> {
     let metadata = fs::metadata(path).map_err(|error| {
         unsatisfiable(format!("`{}` ({}) cannot be read: {error}", words.key, path.display()))

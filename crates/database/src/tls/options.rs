@@ -36,7 +36,7 @@ pub enum Roots {
 /// What is verified of a server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
-    /// Nothing: whoever sits in between can read along.
+    /// Nothing: an attacker in between can read everything.
     Nothing,
     /// That a trusted root vouches for it.
     Issuer,

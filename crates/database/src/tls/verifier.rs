@@ -59,7 +59,7 @@ impl Verifier {
     }
 }
 
-/// Issued by somebody who is not known, or an authority's own that is not among the roots.
+/// Issued by an unknown authority, or the certificate of an authority that is not among the roots.
 fn is_of_nobody(reason: &CertificateError) -> bool {
     match reason {
         CertificateError::UnknownIssuer => true,

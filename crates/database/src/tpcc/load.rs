@@ -171,7 +171,7 @@ struct Piece {
     first: u32,
     /// The last warehouse.
     last: u32,
-    /// The whole table, which nobody else then writes to.
+    /// The whole table, which no other thread writes to.
     whole: bool,
 }
 

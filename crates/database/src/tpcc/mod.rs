@@ -54,7 +54,7 @@ pub enum TpccError {
     /// There is none.
     #[error("the database holds no population; load it first (`underlay drive tpcc --load`)")]
     NotLoaded,
-    /// There are no tables of somebody else either.
+    /// There are no foreign tables either.
     #[error("the database has no table `warehouse` with rows, so no tables of TPC-C to check")]
     NoTables,
     /// A load did not come to its end.

@@ -50,7 +50,7 @@ const TOTALS: (&str, &str) = (
      WHERE o_totalprice <> total OR o_orderstatus <> status",
 );
 
-/// Makes all comparisons. Blocks. Nobody may write meanwhile.
+/// Makes all comparisons. Blocks. The data must not change meanwhile.
 ///
 /// # Errors
 /// When the database refuses a question; what is wrong in the data is part of the result.

@@ -12,7 +12,7 @@ pub enum Finding {
         /// The block, from the component's start.
         offset_bytes: u64,
     },
-    /// No member has it: whoever reads it gets an I/O error.
+    /// No member has it: reads of it get an I/O error.
     Lost {
         /// Where it was wanted.
         component: ComponentId,

@@ -42,7 +42,7 @@ pub(super) struct Held<S> {
     tear_next: Option<u32>,
     /// Checksums just read; empty in between, kept for its memory.
     sums: Vec<u32>,
-    /// Blocks whose bytes changed, where somebody wants to know.
+    /// Blocks whose bytes changed, if changes are tracked.
     changed: Option<ChangedBlocks>,
     /// Blocks whose content is unknown, and of which not even that could be stored: the medium took neither bytes nor checksums. They
     /// are bad as long as that is remembered here; it is stored as soon as the medium takes something again.
@@ -129,7 +129,7 @@ impl<S: BlockStore> Held<S> {
         self.unmarked.recall(blocks.start.min(end)..blocks.end.min(end));
     }
 
-    /// Nobody will read it any more.
+    /// It will not be read any more.
     pub(super) fn forget_marks(&mut self) {
         self.unmarked.remove(0..u64::MAX);
     }
@@ -377,7 +377,7 @@ impl<S: BlockStore> Held<S> {
             self.undo_bytes += length;
             self.undo.push_back(before);
         } else {
-            // Whatever it was, nobody can go back to it.
+            // Its old content can no longer be restored.
             self.settled = self.moment;
         }
         while self.undo_bytes > self.undo_bytes_max

@@ -31,7 +31,7 @@ pub(super) struct Components<S> {
     intents: Option<Box<dyn IntentLog>>,
     /// Keeps what could not be marked on the components themselves; none where nothing outlives the process.
     marks: Option<SharedLog>,
-    /// Writes that a store did not take, and the first of them that nobody has asked for yet.
+    /// Writes that a store did not accept, and the first of them that has not been reported yet.
     failures: u64,
     failure: Option<StoreError>,
 }
@@ -104,8 +104,8 @@ struct Buffer {
     readable: bool,
 }
 
-/// Names of requests are numbers that nobody chooses against us: one multiplication spreads them (Knuth's multiplicative
-/// hashing), where a keyed hash costs as much as moving the data of a small request.
+/// Names of requests are numbers that are not chosen by an attacker: one multiplication spreads them (Knuth's
+/// multiplicative hashing), where a keyed hash costs as much as moving the data of a small request.
 #[derive(Clone, Copy, Debug, Default)]
 struct RequestHasher(u64);
 
@@ -268,7 +268,7 @@ impl<M: StoreMaker> DataPlane<M> {
         self.components.failure.take()
     }
 
-    /// A component's store, for whoever must look at it.
+    /// A component's store, for inspection.
     pub fn store(&self, component: ComponentId) -> Option<&M::Store> {
         self.components.held.get(component.0 as usize)?.as_ref().map(Held::store)
     }
@@ -373,7 +373,7 @@ impl<M: StoreMaker> DataPlane<M> {
         let failures = self.components.failures;
         Row { components: &mut self.components, findings: &mut self.findings, piece, filled: None }
             .write(bytes);
-        // Whoever wrote must not believe that it is stored, although other members may have it.
+        // The writer must not believe that it is stored, although other members may have it.
         if self.components.failures > failures {
             self.spoil(request);
         }
@@ -500,8 +500,8 @@ mod tests {
         fn remove(&mut self, _: ComponentId, _: Full) {}
     }
 
-    /// Whoever writes is told, nobody reads what was there before or zeros as if it had been written, and that stays so after there is
-    /// room again.
+    /// The writer gets an error, and old content or zeros are never read as if they had been written. That stays so after
+    /// there is room again.
     #[test]
     fn what_a_full_medium_does_not_take_is_an_error_and_no_data() {
         for kind in [SetKind::Mirror { copies: 2 }, SetKind::Parity { data: 3, parity: 1 }] {

@@ -90,7 +90,7 @@ pub(crate) fn place_volumes(
     Ok(placed)
 }
 
-/// A cluster that can be, and holds these volumes: tried out on one that nobody uses.
+/// Checks that the cluster is possible and holds these volumes, by placing them on a trial cluster.
 pub(crate) fn check_cluster(
     storage: &ClusterStorage,
     requests: &[VolumeRequest],

@@ -48,7 +48,7 @@ pub(crate) struct Calibration {
     pub(crate) compensation: PathCompensation,
 }
 
-/// Measures what the path costs while the host is idle, through a volume's block device that nobody else uses, and
+/// Measures what the path costs while the host is idle, through a volume's block device that has no other user, and
 /// tells the server. Leaves the models in force. A floor below `quick_enough`, the fastest read that there is to be, is
 /// waited for on a busy host.
 pub(crate) fn calibrate(

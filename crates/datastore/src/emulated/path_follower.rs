@@ -149,7 +149,7 @@ impl PathFollower {
         let follow = move || {
             let mut path = HostPath { control, block_devices, dilation };
             let mut compensation = compensation;
-            // Once the server has ended there is nothing to follow; whoever owns it says so.
+            // Once the server has ended there is nothing to follow; its owner reports that.
             if let Err(error) = follow(&told, &mut path, &mut compensation) {
                 tracing::debug!("no longer following the path: {error}");
             }
@@ -180,7 +180,7 @@ fn follow(
     let mut looked_at = first.block.total();
     while !ends.load(Ordering::Relaxed) {
         thread::park_timeout(PERIOD);
-        // The server need not wake for volumes that nobody uses.
+        // The server need not wake up for unused volumes.
         if path.block().0.total().since(looked_at).ios < REQUESTS_MIN {
             continue;
         }

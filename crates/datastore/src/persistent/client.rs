@@ -17,14 +17,14 @@ use crate::fault::{ClusterFault, DatastoreNotice};
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 
 /// The supervisor of a running datastore, as its users reach it. Each question has a connection of its own, so that
-/// nobody keeps the supervisor from others.
+/// no client keeps the supervisor from others.
 #[derive(Clone, Debug)]
 pub struct Connection {
     socket: PathBuf,
 }
 
 impl Connection {
-    /// `None` when nobody listens.
+    /// `None` if no supervisor listens.
     pub(super) fn open(socket: PathBuf) -> Result<Option<Connection>, DatastoreError> {
         match UnixStream::connect(&socket) {
             Ok(_) => Ok(Some(Connection { socket })),

@@ -230,7 +230,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Makes sure that nobody on this host uses the volume any more.
+    /// Makes sure that no program of this host uses the volume any more.
     pub(super) fn release(&mut self, name: &str) -> Result<(), Problem> {
         match self.attached.iter_mut().find(|(attached, _)| attached == name) {
             Some((_, attached)) => attached.release(name).map_err(Problem::Refused),

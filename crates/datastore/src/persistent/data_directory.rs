@@ -16,7 +16,7 @@ use crate::error::DatastoreError;
 const SOCKET_PATH_MAX: usize = 107;
 /// The longest path below the directory that is a socket's.
 const LONGEST_SOCKET: &str = "/run/datastore/c.sock";
-/// The bytes of volumes are for nobody else on this host.
+/// No other user of this host may read the bytes of volumes.
 const PRIVATE_FOLDER: u32 = 0o700;
 
 /// A directory that holds a datastore.
@@ -121,8 +121,8 @@ impl DataDirectory {
         Description::read(&self.description_file())
     }
 
-    /// Nobody else on this host can read the bytes of volumes afterwards: a datastore may have been made before that was
-    /// so from the beginning.
+    /// Afterwards no other user of this host can read the bytes of volumes: a datastore may have been made before that
+    /// was so from the beginning.
     pub(super) fn make_private(&self) -> Result<(), DatastoreError> {
         make_private(&self.volumes())?;
         make_private(&self.components())
@@ -237,7 +237,7 @@ fn make_private(path: &Path) -> Result<(), DatastoreError> {
     }
     for entry in fs::read_dir(path).map_err(DatastoreError::file("list", path))? {
         let entry = entry.map_err(DatastoreError::file("list", path))?;
-        // What somebody linked to from here is not the datastore's.
+        // The target of a link that a user put here does not belong to the datastore.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             make_private(&entry.path())?;
         }

@@ -23,7 +23,7 @@ use crate::error::DatastoreError;
 
 /// How long a supervisor may take to bring everything up: attaching, calibrating, mounting, journal recovery.
 const START_LIMIT: Duration = Duration::from_secs(120);
-/// How long whoever only looks may keep others from the lock.
+/// How long a command that only reads may keep others from the lock.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
 /// How long a supervisor that was told to stop may take to be gone.
 const END_LIMIT: Duration = Duration::from_secs(60);
@@ -37,11 +37,11 @@ const LAST_WORDS_BYTES: usize = 2000;
 pub enum Presence {
     /// Its supervisor: it runs.
     Kept(Connection),
-    /// Somebody brings it up or takes it down.
+    /// A command starts it or takes it down.
     Busy(Busy),
-    /// Nobody, although its server lives and volumes are served: the supervisor was killed.
+    /// No supervisor, although its server runs and volumes are served: the supervisor was killed.
     Orphaned,
-    /// Nobody; it is stopped.
+    /// No supervisor: it is stopped.
     Stopped,
 }
 
@@ -162,8 +162,8 @@ impl DataDirectory {
             .stdin(lock.into_stdin())
             .stdout(log)
             .stderr(errors);
-        // In a session of its own from its first moment: Ctrl-C is meant for whoever waits for it, who then ends it in order.
-        // SAFETY: setsid is a system call alone; it allocates nothing and takes no lock.
+        // In a session of its own from its first moment: Ctrl-C is meant for the command that waits for it, which then
+        // stops it cleanly. SAFETY: setsid is a system call alone; it allocates nothing and takes no lock.
         unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
         command.spawn().map_err(DatastoreError::file("start", program))
     }
@@ -400,7 +400,7 @@ mod tests {
         drop((listener, lock));
     }
 
-    /// A start that was interrupted goes on coming up: whoever stops it then must be heard, however early that is.
+    /// A start that was interrupted continues: it must accept a stop, however early that comes.
     #[test]
     fn a_datastore_that_is_coming_up_is_stopped_once_it_is_there() {
         let folder = tempfile::tempdir().unwrap();

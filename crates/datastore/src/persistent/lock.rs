@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::error::DatastoreError;
 
-/// What is being done by whoever has the lock.
+/// What the holder of the lock is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Busy {
     /// It comes up.
@@ -55,21 +55,22 @@ impl Lock {
             .open(path)
             .map_err(DatastoreError::file("open", path))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // One that was removed by who had it is nobody's any more: the next attempt makes a new one.
+            // A lock file that its holder has removed is no longer the lock: the next attempt creates a
+            // new one.
             Ok(()) => Ok(is_at(&file, path).map_err(failed)?.then_some(Lock(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(failed(error.into())),
         }
     }
 
-    /// The one that whoever started this process has handed over, if so.
+    /// The lock that the starting process has handed over, if it has.
     pub(super) fn handed_over(path: &Path) -> Result<Option<Lock>, DatastoreError> {
         let handed = || -> io::Result<Option<Lock>> {
             let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
             if !is_at(&file, path)? {
                 return Ok(None);
             }
-            // Held already, unless somebody only has the file open.
+            // Already held, unless another process only has the file open.
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => Ok(Some(Lock(file))),
                 Err(_) => Ok(None),
@@ -96,8 +97,8 @@ impl Lock {
     }
 }
 
-/// Whether another process has the lock, and what it says to be doing. Two that only look do not see each other, and who may not
-/// look sees nobody.
+/// Whether another process has the lock, and what it says to be doing. Two that only look do not see each other, and who
+/// may not look sees no holder.
 pub(super) fn holder(path: &Path) -> Option<Busy> {
     let file = File::open(path).ok()?;
     match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -61,7 +61,7 @@ pub(super) fn take_down(
     data_directory.synchronise()
 }
 
-/// Unmounts all volumes, unless somebody uses one: then all stay as they are.
+/// Unmounts all volumes, unless one is in use: then all stay as they are.
 fn release_all(data_directory: &DataDirectory, orphan: &Orphan) -> Result<(), DatastoreError> {
     let description = data_directory.description()?;
     let mut left = Vec::new();

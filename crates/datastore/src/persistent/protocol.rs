@@ -39,7 +39,7 @@ pub(super) enum Question {
     PowerCut,
     PowerOn,
     Stop {
-        /// Also when somebody uses the volumes.
+        /// Also when the volumes are in use.
         forced: bool,
     },
     /// Refused when there is a volume.
@@ -207,7 +207,7 @@ pub struct VolumeStatus {
     pub nbd_clients: u64,
     /// Per operation: read, write, flush, discard.
     pub operations: Vec<OperationStatus>,
-    /// What whoever just created it should know, and whether it could not be mounted.
+    /// Warnings for its creator, and whether it could not be mounted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

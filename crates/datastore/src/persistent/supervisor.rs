@@ -36,7 +36,7 @@ use underlay_export::path_cost::Counted;
 
 /// How often the supervisor looks whether it should end, and whether the server lives.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Nobody keeps the supervisor waiting for the rest of a question.
+/// A client must not keep the supervisor waiting for the rest of a request.
 const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 /// Longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
@@ -270,7 +270,7 @@ impl Supervisor {
                 break;
             }
         }
-        // Nobody may find a supervisor that is about to be gone, nor wait for its answer.
+        // No command may find a supervisor that is about to end, or wait for its answer.
         lock.say(Busy::Stopping);
         fs::remove_file(&socket).map_err(DatastoreError::file("remove", &socket))?;
         drop(listener);

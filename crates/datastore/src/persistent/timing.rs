@@ -40,7 +40,8 @@ impl Supervisor {
         let devices = self.description.devices.iter();
         let devices: Vec<_> =
             devices.map(|device| (device.name.clone(), device.profile.clone())).collect();
-        // Nobody measures here, so a device too fast for the host is used as fast as the host can.
+        // Nothing is measured here, so a device that is too fast for the host runs as fast as the
+        // host can.
         if let Err(error) = check_floor(&devices, found.floor) {
             warn!("{error}");
         }

@@ -39,7 +39,7 @@ const LET_GO_LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Attached {
     device: LoopDevice,
     mount: Option<Mount>,
-    /// The folder that was made to mount it on. It is there only while it is mounted, or what somebody writes into it would
+    /// The folder that was made to mount it on. It is there only while it is mounted, otherwise data written into it would
     /// lie on the host's disk and be removed with the folder.
     own_folder: Option<PathBuf>,
     link: PathBuf,
@@ -151,12 +151,12 @@ impl Attached {
         self.mount.as_ref().map(Mount::target)
     }
 
-    /// Whether somebody uses it, said as a refusal. Nothing is changed.
+    /// Whether it is in use, as a refusal. Nothing is changed.
     pub(super) fn check_free(&self, name: &str) -> Result<(), String> {
         check_free(name, self.mount_point(), self.device.device())
     }
 
-    /// Unmounts it, unless somebody uses it. What uses it is named in the error.
+    /// Unmounts it, unless it is in use. The error names what uses it.
     pub(super) fn release(&mut self, name: &str) -> Result<(), String> {
         unmount_free(name, self.mount_point())?;
         if let Some(mount) = self.mount.take() {
@@ -175,7 +175,7 @@ impl Attached {
         }
     }
 
-    /// Unmounts and detaches it, whoever uses it.
+    /// Unmounts and detaches it, even if it is in use.
     pub(super) fn detach(mut self) -> Result<(), DatastoreError> {
         if let Some(mount) = self.mount.take() {
             mount.unmount()?;
@@ -186,7 +186,7 @@ impl Attached {
     }
 }
 
-/// Refuses while somebody uses a volume that is mounted there, or its block device. Changes nothing.
+/// Refuses while a volume that is mounted there, or its block device, is in use. Changes nothing.
 pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Result<(), String> {
     match mount {
         Some(target) => once_let_go(|| match is_in_use(target) {
@@ -194,8 +194,8 @@ pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Res
             Ok(false) => Ok(()),
             Err(error) => Err(Holder::Nobody(error.to_string())),
         }),
-        // Opening exclusively fails while somebody else has it mounted or holds it that way. Whatever else an attempt
-        // meets is no user.
+        // Opening exclusively fails while it is mounted or another process holds it that way. Whatever else an
+        // attempt meets is no user.
         None => once_let_go(|| {
             let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device);
             match opened {
@@ -210,7 +210,7 @@ pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Res
     }
 }
 
-/// Unmounts a volume that is mounted there, unless somebody uses it.
+/// Unmounts a volume that is mounted there, unless it is in use.
 pub(super) fn unmount_free(name: &str, mount: Option<&Path>) -> Result<(), String> {
     let Some(target) = mount else { return Ok(()) };
     once_let_go(|| match unmount(target, UnmountFlags::empty()) {
@@ -229,7 +229,7 @@ fn in_use_on(name: &str, target: &Path) -> String {
 
 /// Why a volume is not free.
 pub(super) enum Holder {
-    /// Somebody uses it, who may be about to let go.
+    /// It is in use, perhaps only for a moment.
     User(String),
     /// Waiting would not help.
     Nobody(String),

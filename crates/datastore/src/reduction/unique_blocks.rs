@@ -160,7 +160,7 @@ impl Shard {
         debug_assert!(self.entries[hole] != 0 && self.used > 0, "a place that is taken");
         self.entries[hole] = 0;
         self.used -= 1;
-        // Whoever stands behind the hole because its own place was taken moves up.
+        // An entry behind the hole moves up if its own place was taken.
         let mut at = self.next(hole);
         while self.entries[at] != 0 {
             let home = self.home(rest_of(self.entries[at]));

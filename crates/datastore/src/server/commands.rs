@@ -45,7 +45,8 @@ pub(crate) trait Managed: BackEnd<Client> + Sized + 'static {
         network: ServiceFactor,
     ) -> Result<(), String>;
 
-    /// Stops accepting requests and returns whoever waits for an answer; or does nothing and says why.
+    /// Stops accepting requests and returns the clients that wait for an answer; or does nothing and
+    /// says why.
     fn power_off(&mut self, now: Nanos) -> Result<Vec<Client>, String>;
 
     /// After that: what was volatile is kept, lost or torn.

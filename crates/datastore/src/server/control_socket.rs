@@ -31,7 +31,8 @@ fn converse<B: Managed>(commands: &CommandSender<B>, connection: &UnixStream) ->
         let command = serde_json::from_str::<Command>(&line?);
         let ends = matches!(command, Ok(Command::End));
         let answer = match command {
-            // Answered before it is obeyed: afterwards there may be nobody left to answer.
+            // Answered before it is carried out, because the server may not be able to answer
+            // afterwards.
             Ok(Command::End) => Answer::Done,
             Ok(command) => commands.ask(command),
             Err(error) => Answer::Refused { reason: error.to_string() },

@@ -123,7 +123,7 @@ fn place_all<B: Managed>(
 fn run<B: Managed>(config: &ServerConfig, server: &mut Server<B>) -> Result<(), DatastoreError> {
     let (sender, errands): (_, Errands<Server<B>>) =
         errands().map_err(DatastoreError::system("create an event"))?;
-    // Whoever connects now is answered once the loop below runs, so may rely on everything.
+    // A client that connects now is answered once the loop below runs, when everything is ready.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
     start_control(CommandSender::new(sender), listener)?;

@@ -133,7 +133,7 @@ impl<P: Places> ClockSweep<P> {
         Touched::Missed { frame: place, evicted }
     }
 
-    /// Touches a page that nobody asked for: it takes a frame from others, and does not count.
+    /// Touches a page without a request: it takes a frame from others, and is not counted.
     pub(crate) fn pass_through(&mut self, page: PageId) {
         let counters = self.counters;
         self.touch(page, false);

@@ -120,8 +120,8 @@ impl BatchSource {
         script.end_step(Nanos(per_row * u64::from(rows)), log);
     }
 
-    /// Writes into the page at the end. It was made by this job, whoever came to it first, and is
-    /// not on the volume before it is evicted: nobody reads it.
+    /// Writes into the page at the end. This job created it, and it is not on the volume before it
+    /// is evicted, so it is never read.
     fn insert(place: u64, per: u64, relation: u16, script: &mut Script) {
         script.create(PageId::new(relation, (place / per) as u32));
     }

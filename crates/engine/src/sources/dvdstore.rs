@@ -259,7 +259,7 @@ impl DvdStoreSource {
         let words =
             text.bytes().fold(step.index() as u64, |hash, byte| scatter(hash ^ u64::from(byte)));
         let products = self.pages.rows(Table::Products);
-        // Whoever searches knows a product that is found.
+        // A search uses the words of an existing product.
         let (count, lists) = match step {
             Step::BrowseActor => (products / (NAMES * NAMES), 2),
             Step::BrowseTitle => (products / (TITLE_WORDS * TITLE_WORDS / 2), 2),

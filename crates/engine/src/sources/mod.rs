@@ -29,7 +29,7 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(sysbench) => SysbenchSource::relations(sysbench, engine),
             WorkloadSpec::DvdStore(shop) => DvdStoreSource::relations(shop, engine),
             WorkloadSpec::Batch(batch) => BatchSource::relations(batch, engine),
-            // Nobody changes it: nothing grows.
+            // It is never changed, so nothing grows.
             WorkloadSpec::Backup(backup) => TpccSource::relations(&backup.tpcc, engine)
                 .into_iter()
                 .map(|relation| Relation { grows: false, ..relation })

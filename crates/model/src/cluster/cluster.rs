@@ -57,8 +57,8 @@ impl Cluster {
         self.storage.next_wakeup()
     }
 
-    /// No request ends before this, unless something is submitted or injected; at most as late as that. For drivers by the wall
-    /// clock that would otherwise wake for each step of what nobody waits for.
+    /// No request ends before this, unless something is submitted or injected; at most as late as that. For drivers by the
+    /// wall clock that would otherwise wake for each step of work that no client waits for.
     pub fn next_answer(&self) -> Option<Nanos> {
         self.storage.next_answer()
     }
@@ -70,8 +70,8 @@ impl Cluster {
         self.storage.outbox.take(events);
     }
 
-    /// Lets time pass until something has happened that is to be dealt with, though not beyond `limit`; appends it, and returns
-    /// when that was. What happens on the way and concerns nobody outside costs its driver nothing.
+    /// Lets time pass until something has happened that is to be dealt with, though not beyond `limit`; appends it, and
+    /// returns when that was. Internal events in between cost the driver nothing.
     pub fn advance_to_event(&mut self, limit: Nanos, events: &mut Vec<ClusterEvent>) -> Nanos {
         while !self.storage.outbox.has_news() && self.step(limit) {}
         if !self.storage.outbox.has_news() {

@@ -7,8 +7,8 @@
 //! * **Host lost**: power gone. Requests to it fail after the detection time; its components are absent and are rebuilt
 //!   after the repair delay. What its devices had acknowledged stays, except on devices without power-loss protection.
 //! * **Host frozen**: it answers nothing until it is returned, and loses nothing.
-//! * **Host partitioned**: these hosts reach each other and nobody else. A volume lives on the side that has more than half
-//!   of its votes; without such a side it answers errors.
+//! * **Host partitioned**: these hosts reach each other and no other host. A volume is available on the side that has more
+//!   than half of its votes; without such a side it answers errors.
 //! * **Power cut**: all hosts at the same moment; writes in flight are lost, torn or kept, replica by replica.
 //! * **Bit rot, torn write**: a component's bytes change without an error being reported. Only checksums tell.
 

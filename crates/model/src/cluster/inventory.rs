@@ -138,7 +138,7 @@ impl Inventory {
         self.network.set_factor(factor);
     }
 
-    /// The part of a message's way that nobody shares, one way.
+    /// The latency of a message, one way; it is not shared.
     #[inline]
     pub(super) fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
         self.network.latency_between(from, to)

@@ -162,7 +162,7 @@ impl Membership {
         self.update_shortcuts();
     }
 
-    /// A host keeps its power and answers nobody.
+    /// A host keeps its power and stops answering.
     pub(super) fn freeze(&mut self, host: HostId) {
         debug_assert!(self.has_power(host), "a host without power cannot freeze");
         self.of_mut(host).condition = Condition::Frozen;

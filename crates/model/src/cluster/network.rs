@@ -42,7 +42,7 @@ impl Network {
         self.factor.of(self.spec.latency)
     }
 
-    /// The part of a message's way that nobody shares, one way.
+    /// The latency of a message, one way; it is not shared.
     #[inline]
     pub(super) fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
         if from == to { Nanos::ZERO } else { self.latency() }

@@ -116,7 +116,7 @@ impl Cluster {
         self.storage.inventory.device_condition(device)
     }
 
-    /// Counts a request that ended well here and that nobody has the bytes of: its client gets an I/O error.
+    /// Counts a request that completed here, but whose bytes no member has: its client gets an I/O error.
     pub fn count_unreadable(&mut self, volume: VolumeId) {
         if let Some(volume) = self.storage.objects.volume_mut(volume) {
             volume.counters.errors += 1;

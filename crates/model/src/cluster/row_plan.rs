@@ -210,7 +210,7 @@ impl Objects {
         let geometry = &object.geometry;
         let mut piece = Piece::new(geometry.kind, geometry.unit_bytes, range.row, object.checksum)
             .with_range(range.start, range.length);
-        // Parity that may not fit its data gives bytes that nobody wrote.
+        // Parity that may not match its data would decode to bytes that were never written.
         let in_doubt = object.in_doubt[range.set as usize].contains(range.row);
         for (slot, components) in object.set(range.set).iter().enumerate() {
             for id in components.components() {

@@ -101,7 +101,8 @@ pub struct ComponentRecord {
     pub reason: String,
     /// Nanoseconds until it is rebuilt elsewhere, when it was absent.
     pub repair_in_ns: Option<u64>,
-    /// Runs of regions in which blocks are known to be lost. Not stored: whoever keeps the data says so before it is restored.
+    /// Runs of regions in which blocks are known to be lost. Not stored: the owner of the data says so before it is
+    /// restored.
     #[serde(skip)]
     pub unsure: Vec<(u64, u64)>,
 }

@@ -249,8 +249,8 @@ impl Storage {
 }
 
 impl Cluster {
-    /// A cluster as it was; its clock starts at zero. No data command is emitted for components that existed: whoever keeps the
-    /// data attaches their stores.
+    /// A cluster as it was; its clock starts at zero. No data command is emitted for components that existed: the owner of
+    /// the data attaches their stores.
     ///
     /// # Errors
     /// When the specification has problems, or the state does not belong to it. Hosts and groups may have been added at the

@@ -50,8 +50,8 @@ impl Storage {
         (next != u64::MAX).then_some(Nanos(next))
     }
 
-    /// No request ends before this, unless something is submitted or injected; at most as late as that. For drivers by the wall
-    /// clock that would otherwise wake for each step of what nobody waits for.
+    /// No request ends before this, unless something is submitted or injected; at most as late as that. For drivers by the
+    /// wall clock that would otherwise wake for each step of work that no client waits for.
     pub(super) fn next_answer(&self) -> Option<Nanos> {
         if !self.outbox.is_empty() {
             return Some(self.clock.now());

@@ -19,8 +19,8 @@ pub enum Found {
 impl ClusterState {
     /// Corrects what is remembered of a component; without effect if there is none of that number.
     ///
-    /// A component that was lost is stale as a whole: it is copied from the others, and what nobody else holds is
-    /// answered with an error.
+    /// A component that was lost is stale as a whole: it is copied from the others, and blocks that no other
+    /// member holds are answered with an error.
     pub fn correct(&mut self, component: ComponentId, found: &Found) {
         let Some((record, unit)) = self.record_of(component) else { return };
         match found {

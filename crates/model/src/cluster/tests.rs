@@ -408,7 +408,8 @@ fn only_what_is_volatile_is_flushed() {
     assert_eq!(busy, Nanos::from_micros(30));
 }
 
-/// Nobody flushes a durable cluster, so what needs it cannot join; a cluster that is flushed takes both.
+/// A durable cluster receives no flushes, so a device that needs them cannot join. A cluster that is
+/// flushed accepts both kinds.
 #[test]
 fn what_is_volatile_cannot_join_what_is_durable() {
     let mut volatile = group("more", 1, Bytes::from_mib(64));
@@ -627,7 +628,7 @@ fn a_replaced_device_without_redundancy_answers_errors_instead_of_zeros() {
     assert!(outcomes.contains(&Outcome::Ok), "{outcomes:?}");
 }
 
-/// A device that worked slowly was never out of use, and nobody is told that it was.
+/// A device that was slow was never out of use, and no event says that it was.
 #[test]
 fn what_was_wrong_with_a_device_is_told_when_it_is_mended() {
     let mut cluster = cluster(2, 1);

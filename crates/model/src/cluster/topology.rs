@@ -68,7 +68,7 @@ impl Disk {
         Disk { capacity, used: 0, promised: 0, ranges: Vec::new() }
     }
 
-    /// Bytes nobody uses or has reserved.
+    /// Bytes that are neither used nor reserved.
     pub(super) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.used)
     }

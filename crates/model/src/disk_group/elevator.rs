@@ -87,7 +87,7 @@ impl Elevator {
 }
 
 impl DiskGroup {
-    /// Somebody waits for room: whatever the thresholds say, it must be made.
+    /// Writes wait for space: the elevator must run, whatever the thresholds say.
     pub(super) fn elevator_needed(&mut self) {
         if self.elevator.is_given_up(0) {
             return self.refuse_waiting(GroupOutcome::DeviceError { device: 0 });

@@ -64,7 +64,7 @@ impl DiskGroup {
         }
         self.sequence += 1;
         let lane = Lane::of(io.class);
-        // The usual case: nobody waits, and there is room.
+        // The usual case: no write waits, and there is space.
         if self.admission.is_empty() && lane != Lane::Resync && self.log.has_room(bytes) {
             self.admission.served(lane, bytes);
             let task = self.log_write(lane, bytes);
@@ -96,7 +96,7 @@ impl DiskGroup {
         }
     }
 
-    /// Destaging made room while somebody waits for it.
+    /// Destaging freed space that writes wait for.
     pub(super) fn room_was_made(&mut self, bytes: u64) {
         let is_quiet =
             self.last_vm_write.is_none_or(|last| self.clock.saturating_sub(last) >= QUIET);

@@ -18,7 +18,7 @@ pub struct Beside {
     pub lost_blocks: u64,
     /// None where nothing is counted.
     pub reduction: Option<Reduced>,
-    /// What the cluster's clock has fallen behind that of whoever asks, in all.
+    /// How far the cluster's clock has fallen behind the caller's clock in total.
     pub behind: Nanos,
     /// How many times as long copying takes on that clock as on the cluster's; none where they are the same.
     pub slowdown: Option<f64>,

@@ -263,7 +263,7 @@ pub(super) fn cluster_values(resync: &ResyncStatus, impaired: usize, beside: &Be
         let of = [resync.copied_bytes[reason], resync.slices[reason], resync.bytes_left[reason]];
         values.extend(of.map(|value| value as f64));
     }
-    // The cluster's clock is not that of whoever waits for the end.
+    // The cluster's clock differs from the clock of the user who waits for the end.
     let slowdown = beside.slowdown.unwrap_or(1.0);
     let time_left = resync.time_left.map_or(0.0, |left| left.0 as f64 * slowdown);
     let repair_in = resync.repair_in.map_or(0.0, |left| left.0 as f64);

@@ -145,7 +145,7 @@ impl<T: Waiting> Lanes<T> {
         let mut ready =
             |lane: &Lane| self.queues[lane.index()].front().is_some_and(|item| can_go(*lane, item));
         if self.waiting.is_power_of_two() {
-            // The usual case: nobody to compare with.
+            // The usual case: no other class to compare with.
             return Lane::ALL.into_iter().find(|lane| self.waits(*lane)).filter(|lane| ready(lane));
         }
         match self.order {
@@ -166,7 +166,7 @@ impl<T: Waiting> Lanes<T> {
     /// Books that a lane sent `bytes`: it pays, the others who wait earn.
     #[inline]
     pub(crate) fn served(&mut self, lane: Lane, bytes: u64) {
-        // The usual case: nobody who could earn, and nothing to pay with.
+        // The usual case: no class can earn credit, and none has any to spend.
         if self.any_credit || self.waiting & !(1 << lane.index()) != 0 {
             self.book(lane, bytes);
         }
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         /// Whatever the sizes, every lane with a floor gets at least that, everything is served, and what
-        /// cannot go now holds up nobody.
+        /// cannot go now does not hold up the others.
         #[test]
         fn floors_hold_for_all_sizes(
             vm in 1..64u64, resync in 1..64u64, metadata in 1..16u64, floor in 0.05..0.4f64,

@@ -40,7 +40,7 @@ impl IoClass {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
     /// Virtual machines first, resynchronisation at least `resync_floor` of the bytes while both wait, all of
-    /// the bandwidth for whoever is alone (vSAN 6.7 and later).
+    /// the bandwidth for a class that is alone (vSAN 6.7 and later).
     Adaptive {
         /// Guaranteed share of resynchronisation, 0 to 0.9; what is left is the virtual machines' share.
         resync_floor: f64,

@@ -145,8 +145,7 @@ impl Answer {
 
     /// Takes the next packet.
     ///
-    /// # Errors
-    /// When the server does not keep to its protocol. Nobody knows then what comes next.
+    /// # Errors If the server violates the protocol. Then the next message is unknown.
     pub(super) fn take<'a>(&'a mut self, body: &'a [u8]) -> Result<Step<'a>, Error> {
         if let [0xff, ..] = body {
             self.expected = Expected::Nothing;

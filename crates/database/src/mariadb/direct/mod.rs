@@ -46,14 +46,14 @@ const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
 pub struct Direct {
     transport: Transport<Socket>,
     output: Vec<u8>,
-    /// The number that the next packet has, whoever sends it.
+    /// The number of the next packet, in either direction.
     sequence: u8,
     /// What is still to come. Something is when a caller stopped waiting.
     answer: Answer,
     statements: Vec<Known>,
     /// The statement that the answer is for.
     executed: Option<Prepared>,
-    /// A request was sent in part, or the server did not keep to its protocol: nobody knows what comes next.
+    /// A request was sent in part, or the server violated the protocol: the next message is unknown.
     is_out_of_step: bool,
     /// The server carries out a statement for an array of values.
     takes_arrays: bool,
@@ -252,7 +252,7 @@ impl Direct {
             return Err(protocol("the state of the connection is unknown"));
         }
         while !self.answer.is_over() {
-            // Whatever it says: nobody asks any more.
+            // Its content does not matter any more.
             let _unasked = self.end_of_answer(&mut |_| {}).await?;
         }
         let ended = self.transport.look().err();

@@ -132,7 +132,7 @@ impl Direct {
             SslRequest::new(capabilities.all, PACKET_BYTES_MAX as u32, UTF8MB4_GENERAL_CI as u8);
         request.with_mariadb_capabilities(capabilities.own).serialize(&mut self.output);
         self.send_packet().await?;
-        // Whoever sits in between could have put it there.
+        // An attacker in between could have inserted it.
         if !self.transport.received().is_empty() {
             return Err(protocol("a reply before any request"));
         }

@@ -29,7 +29,7 @@ pub(super) struct Column {
 enum Kind {
     /// A whole number of so many bytes.
     Integer(u8),
-    /// So many bytes that nobody reads: floating point, or NULL always.
+    /// Bytes that are skipped: floating point, or always NULL.
     Opaque(u8),
     /// A date or a time: its length in one byte.
     Moment,

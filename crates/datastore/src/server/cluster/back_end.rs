@@ -26,7 +26,7 @@ use crate::server::slab::Slab;
 /// Whole blocks, and below what a request's length can say.
 const DISCARD_MAX_BYTES: u64 = 1 << 30;
 
-/// A cluster and the volumes on it. `C` names whoever is answered.
+/// A cluster and the volumes on it. `C` names the client that is answered.
 pub(crate) struct ClusterBackEnd<C> {
     pub(crate) plane: ClusterPlane<Recipient<C>>,
     /// Requests that the cluster has done, about to be answered; empty in between, kept for its memory.
@@ -111,7 +111,7 @@ impl<C> ClusterBackEnd<C> {
         self.factors = factors;
     }
 
-    /// All hosts lose their power. Returns whoever waits for an answer.
+    /// All hosts lose their power. Returns the clients that wait for an answer.
     pub(super) fn power_off(&mut self, now: Nanos) -> Vec<C> {
         self.is_powered = false;
         self.in_flight.fill(0);

@@ -83,8 +83,8 @@ impl FileStores {
         path.is_file() && sums_path(&path).is_file()
     }
 
-    /// Removes components that are not among these: nobody knows them, because the server was killed between making or
-    /// forgetting them and the next step.
+    /// Removes components that are not among these: no volume has them, because the server was killed between making
+    /// or forgetting them and the next step.
     pub(crate) fn keep_only(&self, places: &[Place]) {
         let known: HashSet<PathBuf> = places
             .iter()
@@ -94,7 +94,7 @@ impl FileStores {
         let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten();
         for path in files.flatten().map(|file| file.path()) {
             if is_of_a_component(&path) && !known.contains(&path.with_extension("")) {
-                // Nobody looks at it; next time it may be possible.
+                // It is not used any more; removal is tried again at the next start.
                 let _tried_again_at_the_next_start = fs::remove_file(&path);
             }
         }
@@ -215,7 +215,7 @@ impl StoreMaker for FileStores {
         length: u64,
     ) -> Result<FileStore, StoreError> {
         let mut how = OpenOptions::new();
-        // What a component of that name held before a crash of this program is nobody's.
+        // Data that a component of that name held before a crash of this program is stale.
         how.read(true).write(true).create(true).truncate(true);
         self.store(component, device, length, &how)
     }

@@ -11,7 +11,7 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 /// A request while the cluster has it. Its bytes are in the data plane meanwhile.
 #[derive(Debug)]
 pub(crate) struct InFlight<C> {
-    /// Whoever waits for it.
+    /// The client that waits for it.
     pub(super) client: C,
     /// The server's number of the volume.
     pub(super) volume: usize,

@@ -12,7 +12,7 @@ use underlay_model::cluster::{
 
 use crate::fault::DatastoreNotice;
 
-/// Entries kept for whoever asks next.
+/// Entries kept for the next reader.
 const ENTRIES_MAX: usize = 10_000;
 /// Of broken blocks only the first of an interval are named; the rest is counted.
 const FINDINGS_NAMED: u64 = 20;
@@ -20,12 +20,12 @@ const FINDINGS_NAMED: u64 = 20;
 /// Lost blocks told apart; of further ones each time that one is wanted counts.
 const LOST_KNOWN_MAX: usize = 100_000;
 
-/// Entries since somebody last asked.
+/// Entries since the last query.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     entries: VecDeque<Entry>,
     findings: u64,
-    /// Blocks restored from other members, and blocks that nobody has, since the start.
+    /// Blocks restored from other members, and blocks that no member has, since the start.
     pub(crate) repaired: u64,
     pub(crate) lost: u64,
     /// Which blocks those are, as far as they are remembered.

@@ -18,12 +18,12 @@ pub(crate) struct Mapping {
 
 // SAFETY: the mapping is plain memory that lives until it is dropped; it is reached through raw pointers alone.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; whoever reads or writes through those pointers says why it may.
+// SAFETY: as above; each read or write through those pointers says why it is sound.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// A file that this process writes through the mapping; what is written is in the file at once for whoever reads it, and stays
-    /// there if the process is killed.
+    /// A file that this process writes through the mapping; what is written is in the file at once for every reader, and
+    /// stays there if the process is killed.
     pub(crate) fn shared_writable(file: &File, length: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, at an address of the kernel's choice, of an open file.
@@ -49,7 +49,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping, which nobody refers to any more.
+        // SAFETY: the whole mapping, to which no reference exists any more.
         if let Err(error) = unsafe { munmap(self.start.as_ptr().cast(), self.length) } {
             warn!("a mapping stays: {error}");
         }

@@ -42,7 +42,7 @@ const JUMP_MAX: Nanos = Nanos::from_secs(60);
 /// own moment all the same, and waking for each step would take more of the host than the requests do.
 const PATIENCE: Nanos = Nanos::from_micros(500);
 
-/// A cluster with its data. `C` names whoever waits for a request, and `S` keeps the data.
+/// A cluster with its data. `C` names the client that waits for a request, and `S` stores the data.
 pub(crate) struct ClusterPlane<C, S: Stores = FileStores> {
     pub(crate) cluster: Cluster,
     pub(crate) data: DataPlane<S>,
@@ -406,13 +406,13 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         }
     }
 
-    /// Gives up all requests in flight and hands back whoever waits for them.
+    /// Cancels all requests in flight and returns the clients that wait for them.
     pub(crate) fn abandon(&mut self) -> Vec<C> {
         let finished = std::mem::take(&mut self.finished);
         let mut clients: Vec<C> =
             finished.into_iter().filter_map(|(_, answer)| answer.client).collect();
         for in_flight in self.pending.drain() {
-            // The cluster may still finish it; then nobody knows its name any more.
+            // The cluster may still finish it; its name is then unknown and ignored.
             let _nobody_wants_it = self.data.finish(in_flight.id);
             clients.push(in_flight.client);
         }

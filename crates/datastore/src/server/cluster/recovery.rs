@@ -144,7 +144,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         }
     }
 
-    /// Removes volumes that are remembered and that nobody wants any more: their removal was cut short.
+    /// Removes volumes that the state has but the description does not: their removal was interrupted.
     pub(crate) fn keep_only(&mut self, now: Nanos, names: &[&str]) {
         let wanted: Vec<VolumeId> =
             names.iter().filter_map(|name| self.cluster.find_volume(name)).collect();
@@ -187,7 +187,7 @@ fn distrust(state: &mut ClusterState, marks: &LostRangeLog) {
     }
 }
 
-/// Hands the marks to the data plane; those of components that are not attached are nobody's.
+/// Hands the marks to the data plane; those of components that are not attached are dropped.
 fn keep_marks(
     data: &mut DataPlane<impl StoreMaker>,
     mut marks: LostRangeLog,
@@ -203,8 +203,8 @@ fn keep_marks(
     data.keep_marks(Box::new(marks));
 }
 
-/// Completes the command in whose midst the last server was killed. Components that nobody remembers, or that are gone, have
-/// nothing to complete.
+/// Completes the command in whose midst the last server was killed. Components that are not in the state, or that are gone,
+/// have nothing to complete.
 fn complete_what_was_begun(
     directory: &Path,
     places: &[Place],

@@ -339,7 +339,7 @@ impl Counting {
     }
 
     fn create(&mut self, place: Place) -> io::Result<()> {
-        // What a component of that name was counted as before a crash of this program is nobody's.
+        // Fingerprints that a component of that name had before a crash of this program are stale.
         match fs::remove_file(prints_path(&self.component_path(&place))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -399,7 +399,7 @@ impl Counting {
         for file in files.flatten().map(|file| file.path()) {
             let is_prints = file.extension().is_some_and(|extension| extension == "prints");
             if is_prints && !known.contains(&file) {
-                // Nobody looks at it; next time it may be possible.
+                // It is not used any more; removal is tried again at the next start.
                 let _tried_again_at_the_next_start = fs::remove_file(&file);
             }
         }

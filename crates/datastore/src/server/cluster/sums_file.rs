@@ -159,7 +159,7 @@ impl Mapped {
 
     fn write(&mut self, first: u64, sums: &[u32]) {
         for (word, sum) in self.words(first, sums.len()).zip(sums) {
-            // SAFETY: as above; the mapping may be written, and nobody holds a reference into it.
+            // SAFETY: as above; the mapping may be written, and there is no reference into it.
             unsafe { word.write(sum.to_le()) };
         }
     }

@@ -69,14 +69,14 @@ impl WriteIntentLog {
 
     fn with_capacity(path: &Path, capacity: usize) -> io::Result<WriteIntentLog> {
         let mut how = OpenOptions::new();
-        // What it has it keeps: on a full disk, somebody else could take it meanwhile.
+        // The file keeps its space: on a full disk, another program could take it otherwise.
         let file = how.read(true).write(true).create(true).truncate(false).open(path)?;
         file.set_len(capacity as u64)?;
         // All of it is there from the beginning: a page of a mapping that finds no room later would end the process.
         fallocate(&file, FallocateFlags::empty(), 0, capacity as u64)?;
         let mapping = Mapping::shared_writable(&file, capacity)?;
         let mut intents = WriteIntentLog { mapping, capacity, end: NOTES_AT, is_full: false };
-        // Whoever opened what is there has completed the notes that counted.
+        // The caller that opened the file has completed the entries that counted.
         intents.length().store(0, Ordering::Release);
         intents.put(0, &MAGIC.to_le_bytes());
         Ok(intents)
@@ -150,7 +150,8 @@ impl IntentLog for WriteIntentLog {
             tracing::error!("a command's intents need more than {} bytes", self.capacity);
         } else {
             debug_assert!((NOTES_AT..=self.capacity).contains(&self.end), "notes outside the file");
-            // What was noted comes before; nobody reads it while this process lives.
+            // The entries are written before their length; no other process reads them while this
+            // one lives.
             self.length().store((self.end - NOTES_AT) as u64, Ordering::Release);
         }
     }

@@ -18,7 +18,7 @@ use crate::server::slab::Slab;
 /// Requests in flight that need no memory to be allocated.
 const IN_FLIGHT_EXPECTED: usize = 2048;
 
-/// The timing plane of the devices of one server. `C` names whoever is answered.
+/// The timing plane of the devices of one server. `C` names the client that is answered.
 pub(crate) struct Engine<C> {
     devices: Vec<StoreDevice>,
     volumes: Vec<StoreVolume>,
@@ -206,7 +206,7 @@ impl<C> Engine<C> {
         self.mode = mode;
     }
 
-    /// Stops accepting requests and returns whoever waits for an answer.
+    /// Stops accepting requests and returns the clients that wait for an answer.
     pub(crate) fn power_off(&mut self) -> Vec<C> {
         self.is_powered = false;
         self.retired.clear();

@@ -31,7 +31,7 @@ use volume::VolumeData;
 /// a disk.
 const DEFAULT_VOLATILE: Bytes = Bytes::from_mib(32);
 
-/// Devices and the volumes on them. `C` names whoever is answered.
+/// Devices and the volumes on them. `C` names the client that is answered.
 pub(crate) struct Devices<C> {
     /// When requests are answered.
     pub(super) engine: Engine<C>,

@@ -261,7 +261,7 @@ impl Requests {
 impl Cluster {
     /// Accepts a request to a volume at `now`; it comes back from [`Cluster::advance`] under `id`.
     ///
-    /// Reads, writes and discards are multiples of 4 KiB: smaller ones are widened by whoever exports the volume.
+    /// Reads, writes and discards are multiples of 4 KiB: the export of the volume widens smaller ones.
     ///
     /// # Panics
     /// If the volume does not exist, the request reaches beyond its end, or is not aligned to 4 KiB.

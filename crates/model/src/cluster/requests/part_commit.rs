@@ -169,9 +169,9 @@ impl Requests {
             repair.mark_stale(storage, self, *id, range.row);
         }
         if matches!(piece.kind, SetKind::Parity { .. }) {
-            // Whoever misses it must be known as stale in what is stored before the others change: after a kill in between
-            // a row would else be decoded from members of which some have the write and some have not. Members
-            // of a mirror need no more than being brought in line, whichever is chosen.
+            // Members that miss it must be stored as stale before the others change: after a kill in between a row would
+            // else be decoded from members of which some have the write and some have not. Members of a mirror need no
+            // more than being brought in line, whichever is chosen.
             storage.emit_changed_state();
         }
         storage.outbox.command(if discard {
@@ -224,7 +224,7 @@ impl Requests {
     ) {
         let Some(part) = self.parts.get(key).cloned() else { return };
         if !part.failed.is_empty() {
-            // Whoever failed is gone by now; the others are asked again.
+            // Members that failed have been removed by now; the others are asked again.
             return self.retry(storage, repair, key);
         }
         let Some(object) = storage.objects.object(part.volume, Layout::Present) else {

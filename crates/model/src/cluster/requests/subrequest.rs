@@ -311,7 +311,7 @@ impl Requests {
 
     fn host_answers(&self, storage: &Storage, key: Key) -> bool {
         let Some(sub) = self.subs.get(key) else { return false };
-        // An I/O on a component that was removed meanwhile is waited for by nobody but its part.
+        // Only its part waits for an I/O on a component that has been removed.
         let side = match storage.objects.component(sub.component) {
             Some(component) => storage
                 .objects

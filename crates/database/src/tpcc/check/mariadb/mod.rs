@@ -75,7 +75,7 @@ pub async fn check(
         results.push(ledger::check(&mut clients[0], options.tables, ledger, before).await);
     }
     let after = match (fingerprint(&mut clients[0], options.tables).await, &before) {
-        // It could be read before: it is the connection that is gone, and nobody knows what the results are worth.
+        // It could be read before, so the connection is lost, and the results are not reliable.
         (Err(error), Some(_)) => {
             return Err(SessionError::from_mariadb(&error, CommitState::NotSent));
         }
@@ -121,7 +121,7 @@ async fn fingerprint(client: &mut Conn, tables: &TableNames) -> Result<Option<St
     client.query_first(tables.insert_into(FINGERPRINT)).await
 }
 
-/// What was found while somebody wrote is neither right nor wrong.
+/// Results that were found during writes of others are neither right nor wrong.
 fn disbelieve(results: &mut [CheckResult]) {
     for result in results {
         let error = "another session wrote to the database during the check".to_string();
