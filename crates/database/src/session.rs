@@ -13,9 +13,10 @@ use crate::error::SessionError;
 /// How a session has the transactions of a type committed: what an engine's counters of commits make of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Commits {
-    /// The server is told COMMIT or ROLLBACK, by the session or within a procedure: one for each transaction.
+    /// The server gets a COMMIT or ROLLBACK, from the session or within a procedure: one for each
+    /// transaction.
     Told,
-    /// So many statements commit by themselves.
+    /// This many statements commit by themselves.
     ByThemselves(u32),
 }
 

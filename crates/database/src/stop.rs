@@ -22,7 +22,7 @@ impl StopWhen {
         StopWhen(Some(asked))
     }
 
-    /// What `work` comes to, or an error once it is asked to stop.
+    /// The result of `work`, or an error once it is asked to stop.
     pub(crate) async fn unless<T, E: From<SessionError>>(
         self,
         work: impl Future<Output = Result<T, E>>,
@@ -33,7 +33,7 @@ impl StopWhen {
     }
 }
 
-/// What `work` comes to; `None` when `stop` says so before.
+/// The result of `work`; `None` if `stop` ends it first.
 pub(crate) async fn unless_stopped<T>(
     stop: &(dyn Fn() -> bool + Sync),
     work: impl Future<Output = T>,

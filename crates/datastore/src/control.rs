@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Probe { latency_ns: u64 },
     /// No longer.
     EndProbe,
-    /// Let services take so many times as long as the models say, for a while.
+    /// Lets services take longer than the models say, by these factors, for a while.
     SetSlowdown(ServiceSlowdown),
     /// Fail all I/O and take away what is volatile.
     PowerCut,

@@ -35,7 +35,8 @@ pub trait Datastore: Send {
         Ok(())
     }
 
-    /// Lets services take so many times as long as the models say, until the next call: see [`ServiceSlowdown`].
+    /// Lets services take longer than the models say, by these factors, until the next call: see
+    /// [`ServiceSlowdown`].
     ///
     /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled, and with [`DatastoreError::Refused`] for factors
     /// out of range, and for a network where there is none.

@@ -28,7 +28,7 @@ const URGENT_MAX: usize = 1_024;
 /// Pages of the background writer that may wait for the kernel before it waits itself, as its flushes
 /// do where the device is behind: `bgwriter_flush_after`, 512 KiB.
 const BACKGROUND_URGENT_MAX: usize = 64;
-/// The background writer's average is over so many rounds (`smoothing_samples`).
+/// Rounds over which the background writer averages (`smoothing_samples`).
 const SMOOTHING_ROUNDS: f64 = 16.0;
 
 impl Database {

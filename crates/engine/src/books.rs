@@ -83,7 +83,7 @@ impl Database {
         }
     }
 
-    /// What its job came to.
+    /// The results of its job.
     fn take_job(&mut self) -> Option<JobResult> {
         match &mut self.job {
             Some(job) => Some(job.take()),

@@ -281,7 +281,7 @@ impl Database {
     }
 
     /// A page has to be read: first the processor time up to here, that of the read, and that of
-    /// writing what gives way.
+    /// writing the evicted pages.
     fn miss<T: Target>(
         &mut self,
         core: &mut Core<T>,

@@ -128,8 +128,8 @@ impl Engine {
         if logged.insert(page) { 0 } else { u64::from(image_bytes) }
     }
 
-    /// The log is written through the page cache, and stays there until it gives way to other pages; as relation `log`,
-    /// because it has none. InnoDB's goes past it.
+    /// The log is written through the page cache, and stays there until it is evicted; as relation `log`, because it
+    /// has none. InnoDB's goes past it.
     pub(crate) fn log_enters_cache(
         &mut self,
         log: u16,

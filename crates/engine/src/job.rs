@@ -149,7 +149,7 @@ impl Job {
         add(&mut self.result.volumes[volume as usize]);
     }
 
-    /// What it came to since that was last asked for.
+    /// Its results since the last call.
     pub(crate) fn take(&mut self) -> JobResult {
         let ended = self.result.ended;
         let fresh = JobResult { ended, ..JobResult::default() };

@@ -104,7 +104,7 @@ pub struct VolumeBytes {
     pub written: u64,
 }
 
-/// What a job came to in the window.
+/// The results of a job in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResult {
     /// Operations that ended, in their order.
@@ -116,7 +116,7 @@ pub struct JobResult {
 }
 
 impl JobResult {
-    /// Adds what it came to afterwards.
+    /// Adds later results.
     pub fn add(&mut self, later: &JobResult) {
         self.operations.extend_from_slice(&later.operations);
         for (sum, volume) in self.volumes.iter_mut().zip(&later.volumes) {

@@ -118,8 +118,8 @@ impl<T: Target> Simulation<T> {
         }
     }
 
-    /// So many users of each database work from now on, at most those of the scenario; the others end their transaction and
-    /// rest. In an open loop they are the transactions in service at most. Jobs go on.
+    /// This many users of each database are active from now on, at most those of the scenario; the others end their
+    /// transaction and rest. In an open loop they are the transactions in service at most. Jobs go on.
     pub fn set_users(&mut self, users: u32) {
         for database in &mut self.databases {
             database.set_users(&mut self.core, users, self.has_started);

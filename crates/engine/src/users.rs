@@ -36,7 +36,8 @@ impl Database {
         }
     }
 
-    /// So many users are active from now on. Those above their number end their transaction and rest; a job has no users.
+    /// This many users are active from now on. Those above their number end their transaction and rest; a job has no
+    /// users.
     pub(crate) fn set_users<T: Target>(
         &mut self,
         core: &mut Core<T>,

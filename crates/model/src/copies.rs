@@ -146,7 +146,7 @@ impl CopySet {
         self.latest
     }
 
-    /// From the next copy in turn; one that fails is followed by the next, which takes its own time on top.
+    /// From the next copy; if it fails, the one after it is read, which adds its own time.
     fn read(
         &mut self,
         now: Nanos,

@@ -128,7 +128,7 @@ impl Units {
     /// longer than one such operation it waits for it: so much is due to reads, and not to how writes came.
     pub(crate) fn drain_program(&mut self, start: Nanos) -> Nanos {
         let occupied = self.occupation(self.program);
-        // Of several that are free, the next in turn: mostly that one is, and the others need no look.
+        // Of several free copies, the next one: it is usually free, so the others need not be checked.
         let turn = self.next_programmed;
         let (index, begin) = if self.units[turn].free <= start {
             (turn, start)

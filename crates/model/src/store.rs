@@ -283,9 +283,9 @@ impl Store {
         }
     }
 
-    /// Services take so many times as long from now on: per volume, in the order of [`Operation::ALL`]; volumes that are
-    /// missing are not changed. Requests that the devices have keep the time they were given; what is in a write buffer
-    /// drains at the new pace.
+    /// Services take longer by these factors from now on: per volume, in the order of [`Operation::ALL`]; volumes that
+    /// are missing are not changed. Requests that the devices have keep the time they were given; what is in a write
+    /// buffer drains at the new pace.
     pub fn set_factors(&mut self, now: Nanos, factors: Vec<[ServiceFactor; 4]>) {
         let old = std::mem::replace(&mut self.factors, factors);
         let of_writes = |factors: &[[ServiceFactor; 4]], volume: usize| {

@@ -61,7 +61,7 @@ pub(crate) struct WriteBufferState {
     drain_times: DrainTimes,
 }
 
-/// How long a write of so many bytes drains, ns.
+/// How long a write of this length drains, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct DrainTimes {
     bytes: u64,

@@ -26,7 +26,7 @@ const TABLE_SQL: &str = "CREATE TABLE test (rec_num int NOT NULL PRIMARY KEY, `d
     reff char(10), acc char(10), stock char(6), bs char(1), price char(8), qty char(8), status char(1), \
     owflag char(3), ordrec char(8), firmid char(5), checkord binary(16), branchid char(5), \
     sj datetime DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB";
-/// What every session is told. Rows must be refused, not shortened.
+/// Settings of every session. Rows must be refused, not shortened.
 pub(super) const SETTINGS: &[&str] = &[
     "SET NAMES latin1 COLLATE latin1_bin",
     "SET SESSION autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",

@@ -79,7 +79,7 @@ pub struct BatchOptions {
 pub struct Described {
     /// What was to be inserted, and how.
     pub options: BatchOptions,
-    /// Whether the insertion came to its end.
+    /// Whether the insertion completed.
     pub complete: bool,
 }
 
@@ -163,7 +163,8 @@ pub fn insert(
     insert_watched(target, options, stop, &|_| ())
 }
 
-/// The same; `took` is told, by the sessions' threads, how many rows the server took since it was last told.
+/// The same; the sessions' threads call `took` with the number of rows that the server accepted since the
+/// last call.
 ///
 /// # Errors
 /// As [`insert`].

@@ -28,7 +28,7 @@ pub(super) struct Work<'a> {
     pub options: &'a BatchOptions,
     pub slice: Slice,
     pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Is told of rows that the server took.
+    /// Called with the rows that the server accepted.
     pub took: &'a (dyn Fn(u64) + Sync),
 }
 

@@ -31,7 +31,7 @@ impl Start {
         decided.unwrap_or_else(PoisonError::into_inner).decision == Some(true)
     }
 
-    /// Waits for so many sessions, then lets them go on.
+    /// Waits for this many sessions, then lets them continue.
     pub fn release(&self, sessions: usize) {
         let arrived = self.changed.wait_while(self.state(), |state| state.arrived < sessions);
         arrived.unwrap_or_else(PoisonError::into_inner).decision = Some(true);

@@ -21,7 +21,7 @@ pub enum DvdStoreError {
     /// There is none.
     #[error("the database holds no shop; load it first (`underlay drive dvdstore --load`)")]
     NotLoaded,
-    /// A load did not come to its end.
+    /// A load did not complete.
     #[error("the shop is incomplete: a load was interrupted; drop it and load again")]
     Incomplete,
     /// Made by a version that generated other rows.

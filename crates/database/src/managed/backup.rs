@@ -82,7 +82,8 @@ pub struct RestoredCopy {
 pub struct Watch<'a> {
     /// Whether it shall end early.
     pub stop: &'a dyn Fn() -> bool,
-    /// Is told about once per second how much has been written, and once more when a program has ended.
+    /// Called about once per second with the bytes written so far, and once more when a program has
+    /// ended.
     pub written: &'a dyn Fn(Bytes),
 }
 

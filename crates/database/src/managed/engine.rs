@@ -45,8 +45,8 @@ pub enum Template {
     Mariadb(mariadb::Template),
 }
 
-/// What takes and restores backups of a running server, on a thread of its own. Its programs run as the server's user, in its
-/// control group and on its teardown stack, and end when they are told to stop.
+/// What takes and restores backups of a running server, on a thread of its own. Its programs run as the server's user, in
+/// its control group and on its teardown stack, and end when they are asked to stop.
 #[derive(Clone, Debug)]
 pub struct BackupTools(AnyTools);
 

@@ -31,7 +31,7 @@ const PORT_ATTEMPTS: u32 = 4;
 const STOP_LIMIT_CRASHED: Duration = Duration::from_secs(10);
 /// Between two looks at a server that is stopping.
 const STOP_PAUSE: Duration = Duration::from_millis(500);
-/// A server that was killed needs a moment to let go of its files, and its processes to end.
+/// A server that was killed needs a moment to close its files, and its processes to end.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// Between two questions whether it answers.
 const READY_PAUSE: Duration = Duration::from_millis(15);

@@ -23,7 +23,7 @@ use underlay_host::User;
 use crate::managed::ServerError;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// How much is written before the kernel is told to begin.
+/// How much is written before write-back is started.
 const WRITEBACK_BYTES: u64 = 8 << 20;
 /// More writers only make a disk seek.
 const MOST_THREADS: usize = 4;

@@ -68,7 +68,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// What every session is told first. MariaDB and MySQL skip each other's executable comments.
+/// The first statement of every session. MariaDB and MySQL skip each other's executable comments.
 pub(super) fn setup(target: &Target) -> Vec<String> {
     let Some(limit) = target.statement_timeout else { return Vec::new() };
     // Zero would mean no limit; a lock is waited for at least a second.

@@ -154,7 +154,7 @@ fn run(spec: &ServerSpec, options: &[&str], statements: &Path) -> Result<(), Ser
         option.push(path);
         option
     };
-    // What it is told on standard input; `$0` is the file.
+    // The statements on standard input; `$0` is the file.
     let mut args: Vec<OsString> = vec!["-c".into(), "exec \"$@\" < \"$0\"".into()];
     args.extend([statements.into(), spec.install.program.clone().into(), "--no-defaults".into()]);
     args.push(path("datadir", &data_dir(&spec.data)));

@@ -15,7 +15,7 @@ use underlay_host::{HostError, ProgramSpec, Teardown, User, run_program_with};
 use crate::managed::{ServerError, SettingInForce, merged, own_checks, problem};
 use crate::mariadb::install::Install;
 
-/// Settings that are Underlay's alone, with the reason that a study is told.
+/// Settings that a study cannot set, with the reason.
 const RESERVED: [(&str, &str); 30] = [
     ("datadir", "it follows from the study's volumes"),
     ("innodb_data_home_dir", "it follows from the study's volumes"),

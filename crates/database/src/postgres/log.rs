@@ -26,7 +26,7 @@ fn cause_of(line: &str) -> Option<LogCause> {
     if has("Address already in use") || has("could not create any TCP/IP sockets") {
         return Some(LogCause::AddressInUse);
     }
-    // Children of a postmaster that was killed alone let go of it a moment later.
+    // Children of a postmaster that was killed alone release it a moment later.
     if (has("lock file \"") && has("already exists")) || has("pre-existing shared memory block") {
         return Some(LogCause::AddressInUse);
     }

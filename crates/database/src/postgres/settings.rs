@@ -16,7 +16,7 @@ use underlay_host::{HostError, ProgramSpec, Teardown, User, run_program_with};
 use crate::managed::{ServerError, SettingInForce, SettingProblem, merged, own_checks, problem};
 use crate::postgres::install::Install;
 
-/// Settings that are Underlay's alone, with the reason that a study is told.
+/// Settings that a study cannot set, with the reason.
 const RESERVED: [(&str, &str); 22] = [
     ("data_directory", "it follows from the study's volumes"),
     ("config_file", "Underlay writes it"),

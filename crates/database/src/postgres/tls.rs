@@ -70,7 +70,7 @@ async fn connect_and_tell(target: &Target, config: &Config) -> Result<Connected,
     }
 }
 
-/// One attempt, and whether it came to TLS.
+/// One attempt, and whether TLS was established.
 async fn attempt(
     target: &Target,
     config: &Config,

@@ -38,7 +38,7 @@ pub struct ForeignSchema {
     pub name: String,
     /// Tables of the workload's names, in order of their names.
     pub tables: Vec<ForeignTable>,
-    /// Routines of the workload's names, as the server is told of them.
+    /// Routines with the workload's names, as written in statements.
     pub routines: Vec<String>,
     /// How many other tables (views, sequences and the like counted too) are there. They stay.
     pub others: u64,

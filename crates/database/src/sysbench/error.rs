@@ -39,7 +39,7 @@ pub enum SysbenchError {
     /// There are none.
     #[error("the database holds no tables; load them first (`underlay drive sysbench --load`)")]
     NotLoaded,
-    /// A load did not come to its end.
+    /// A load did not complete.
     #[error("the tables are incomplete: a load was interrupted; drop them and load again")]
     Incomplete,
     /// Made by a version that generated other rows.

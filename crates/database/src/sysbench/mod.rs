@@ -94,7 +94,7 @@ pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchErr
     with_engine!(target.engine, C => schema::prepare_bulk::<C>(target, users).await)
 }
 
-/// What the engine remembers of a table for bulk inserts, so that those of others are told apart.
+/// The comment on a table for bulk inserts, which distinguishes it from foreign tables.
 pub(crate) const BULK_COMMENT: &str = "made by underlay for bulk inserts";
 
 /// The names of the tables for bulk inserts of so many users.

@@ -57,7 +57,7 @@ pub enum TpccError {
     /// There are no foreign tables either.
     #[error("the database has no table `warehouse` with rows, so no tables of TPC-C to check")]
     NoTables,
-    /// A load did not come to its end.
+    /// A load did not complete.
     #[error("the population is incomplete: a load was interrupted; drop it and load again")]
     Incomplete,
     /// Made by a version that generated other data.

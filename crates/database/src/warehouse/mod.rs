@@ -53,7 +53,7 @@ pub enum WarehouseError {
     /// There are none.
     #[error("the database holds no warehouse; load one first (`underlay drive warehouse --load`)")]
     NotLoaded,
-    /// A load did not come to its end.
+    /// A load did not complete.
     #[error("the warehouse is incomplete: a load was interrupted; drop it and load again")]
     Incomplete,
     /// Made by a version that generated other rows.

@@ -82,7 +82,7 @@ impl Measured {
     }
 }
 
-/// Is told of every step that ended, by the thread of its stream.
+/// Called for every step that ended, by the thread of its stream.
 pub type Took<'a> = dyn Fn(Step, Duration) + Sync + 'a;
 
 /// Carries out steps on a connection of its own.

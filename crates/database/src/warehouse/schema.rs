@@ -131,7 +131,7 @@ pub(super) fn keys(engine: Engine) -> Vec<String> {
     keys
 }
 
-/// Says that the load came to its end.
+/// Marks the load as complete.
 pub(super) async fn mark_complete(target: &Target) -> Result<(), WarehouseError> {
     let mut connection = Connection::open(target, true).await?;
     connection.execute("marking the end", "UPDATE underlay_warehouse SET is_complete = 1").await

@@ -164,7 +164,7 @@ impl<S: BlockStore> Held<S> {
         self.durability == Durability::OnFlush
     }
 
-    /// Remembers so many volatile bytes at most from the next write on.
+    /// Limits the undo data to this many volatile bytes from the next write on.
     pub(super) fn limit_undo(&mut self, bytes: usize) {
         self.undo_bytes_max = bytes;
     }

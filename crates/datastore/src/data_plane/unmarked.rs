@@ -14,7 +14,7 @@ use underlay_model::cluster::ComponentId;
 
 /// Keeps such blocks where they outlive the process.
 ///
-/// It may keep more blocks than it was told, where its space is short; never fewer.
+/// It may store more blocks than given if its space is short, but never fewer.
 pub trait MarkLog: Debug + Send {
     /// The content of these blocks is unknown.
     fn mark(&mut self, component: ComponentId, blocks: Range<u64>);

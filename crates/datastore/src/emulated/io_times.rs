@@ -16,7 +16,8 @@ use underlay_model::io_class::class_of;
 use crate::control::{ModelledIo, VolumeStat};
 use underlay_export::path_cost::{ByDirection, Counted};
 
-/// The two counts of requests may differ by one in so many, those in flight at a reading.
+/// The two counts of requests may differ by one in this many, because of requests in flight at a
+/// reading.
 const SAME_COUNT: u64 = 20;
 
 /// The sums since the datastore was opened; the difference of two readings is the host's share of the time between.

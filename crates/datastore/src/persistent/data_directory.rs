@@ -171,7 +171,7 @@ impl DataDirectory {
         self.directory.join("run")
     }
 
-    /// Where the server is told what to do.
+    /// The configuration file of the server.
     pub(super) fn control_socket(&self) -> PathBuf {
         self.run().join("datastore/c.sock")
     }

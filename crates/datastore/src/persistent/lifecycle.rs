@@ -25,7 +25,7 @@ use crate::error::DatastoreError;
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long a command that only reads may keep others from the lock.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
-/// How long a supervisor that was told to stop may take to be gone.
+/// How long a supervisor may take to end after it was asked to stop.
 const END_LIMIT: Duration = Duration::from_secs(60);
 /// How often is looked again.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -246,8 +246,8 @@ impl DataDirectory {
             .map_err(DatastoreError::file("remove directory", self.directory()))
     }
 
-    /// Takes a datastore away that was made for a volume that came to nothing; returns whether that was done. One in which
-    /// another command has put a volume meanwhile stays as it is. `directory_stays`: it was there before.
+    /// Removes a datastore that was created for a volume whose creation failed; returns whether that was done. One in
+    /// which another command has put a volume meanwhile stays as it is. `directory_stays`: it was there before.
     pub fn withdraw(self, directory_stays: bool) -> Result<bool, DatastoreError> {
         if !self.description_file().exists() {
             // Another command has removed it.
@@ -383,7 +383,8 @@ mod tests {
         path
     }
 
-    /// What a supervisor does once all is up: answers until it is told to stop, then lets go.
+    /// What a supervisor does once everything runs: answers until it is asked to stop, then takes
+    /// everything down.
     fn keep_until_stopped(data_directory: &DataDirectory, lock: Lock) {
         fs::create_dir_all(data_directory.run()).unwrap();
         let listener = UnixListener::bind(data_directory.socket()).unwrap();

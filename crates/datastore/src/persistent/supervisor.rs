@@ -40,7 +40,7 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 /// Longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
-/// How long the server may take to end after it was told to.
+/// How long the server may take to stop after it was asked to.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) struct Supervisor {
@@ -82,7 +82,7 @@ pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Refused(reason.into()))
 }
 
-/// Holds the datastore in `directory` until it is told to stop, or `should_end` says so. `program` understands
+/// Runs the datastore in `directory` until it is asked to stop, or `should_end` says so. `program` understands
 /// `datastore-server --config FILE` by calling [`crate::serve`].
 pub fn keep(
     directory: &Path,
@@ -511,7 +511,7 @@ enum Unreadable {
     StaysUnmounted,
 }
 
-/// Whether the supervisor was told to end.
+/// Whether the supervisor was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Yes,

@@ -37,7 +37,8 @@ pub(crate) trait Managed: BackEnd<Client> + Sized + 'static {
     /// Switches the models on or off.
     fn set_mode(&mut self, mode: TimingMode);
 
-    /// Services of each volume's operations, and messages of a network, take so many times as long from now on.
+    /// Services of each volume's operations, and messages of a network, take longer by these factors from now
+    /// on.
     fn set_slowdown(
         &mut self,
         now: Nanos,

@@ -41,7 +41,7 @@ use devices::Devices;
 /// Above everything a normal process does, below the kernel's own real-time threads.
 const PRIORITY: i32 = 10;
 
-/// Runs the server process of an emulated datastore until its mount is taken away, or it is told to end.
+/// Runs the server process of an emulated datastore until its mount is removed, or it is asked to stop.
 ///
 /// `config` is the file that [`crate::open`] wrote.
 pub fn serve(config: &Path) -> Result<(), DatastoreError> {

@@ -140,7 +140,7 @@ impl<P: Places> ClockSweep<P> {
         self.counters = counters;
     }
 
-    /// The frame that gives way: none when all are being read into.
+    /// The frame to evict: none if all are being read into.
     fn victim(&mut self) -> Option<u32> {
         let rounds = u32::from(self.usage_max) + 2;
         for _ in 0..u64::from(rounds) * u64::from(self.frames_max) {

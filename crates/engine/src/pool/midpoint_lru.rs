@@ -148,7 +148,7 @@ impl MidpointLru {
         Touched::Missed { frame: place, evicted }
     }
 
-    /// The frame that gives way: none when the last ones are dirty or being read into.
+    /// The frame to evict: none if the last ones are dirty or being read into.
     fn victim(&mut self) -> Option<u32> {
         let mut place = self.tail;
         for _ in 0..SCAN.min(self.frames_max) {

@@ -94,7 +94,7 @@ impl Cluster {
         self.storage.inventory.destage_all(self.storage.clock.now());
     }
 
-    /// Messages between hosts take so many times as long from now on; those on their way arrive as they would have.
+    /// Messages between hosts take longer by this factor from now on; messages in flight arrive as planned.
     pub fn set_network_factor(&mut self, factor: ServiceFactor) {
         self.storage.inventory.set_network_factor(factor);
     }

@@ -94,7 +94,7 @@ impl SetKind {
         self.data_member(row, 0)
     }
 
-    /// The member that follows another by so many, round the set.
+    /// The member this many places after another one, cyclically in the set.
     pub(super) const fn following(self, member: u8, by: u8) -> u8 {
         let (members, member) = (self.members(), member + by);
         if member < members { member } else { member - members }

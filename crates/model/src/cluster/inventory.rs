@@ -133,7 +133,7 @@ impl Inventory {
         }
     }
 
-    /// Messages sent from now on take so many times as long.
+    /// Messages sent from now on take longer by this factor.
     pub(super) fn set_network_factor(&mut self, factor: ServiceFactor) {
         self.network.set_factor(factor);
     }

@@ -26,7 +26,8 @@ impl Network {
         Network { spec, factor: ServiceFactor::ONE, last: (0, Nanos::ZERO) }
     }
 
-    /// Messages sent from now on take so many times as long, and occupy their links as much longer.
+    /// Messages sent from now on take longer by this factor, and occupy their links that much
+    /// longer.
     pub(super) fn set_factor(&mut self, factor: ServiceFactor) {
         self.factor = factor;
         self.last = (0, Nanos::ZERO);
@@ -70,7 +71,7 @@ impl Network {
         arrival
     }
 
-    /// How long so many bytes occupy a link.
+    /// How long this many bytes occupy a link.
     #[inline]
     fn wire_time(&mut self, bytes: u32) -> Nanos {
         if bytes == 0 {

@@ -50,7 +50,7 @@ impl Stack {
         Stack { per_io, per_byte_ps: COPY_PS_PER_BYTE, per_read_byte_ps }
     }
 
-    /// Time that a request of so many bytes occupies the stack of its host.
+    /// Time that a request of this length occupies the stack of its host.
     #[inline]
     pub(super) fn cost(self, operation: Operation, bytes: u64, policy: &Policy) -> Nanos {
         if self == Stack::NONE {

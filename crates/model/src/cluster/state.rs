@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the format.
 pub(super) const VERSION: u32 = 1;
 
-/// Whether the last run ended in order.
+/// Whether the last run ended cleanly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// No request was in flight, and the state was stored after the last one.

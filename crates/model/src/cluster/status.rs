@@ -27,7 +27,7 @@ pub struct HostUse {
 }
 
 impl HostUse {
-    /// What came to it since an earlier moment.
+    /// The increase since an earlier moment.
     pub fn since(self, earlier: HostUse) -> HostUse {
         let since = |now: Nanos, then: Nanos| now.saturating_sub(then);
         HostUse {

@@ -68,7 +68,8 @@ impl RateAverage {
         }
     }
 
-    /// Bytes per second, none before the first measurement. A rate that came to a stop falls with time.
+    /// Bytes per second, none before the first measurement. The rate falls with time while nothing is
+    /// destaged.
     pub(crate) fn bytes_per_second(&self, now: Nanos) -> Option<f64> {
         let elapsed = now.saturating_sub(self.window_start);
         let average = self.bytes_per_second?;

@@ -17,7 +17,7 @@ use crate::request::Operation;
 use crate::scheduler::Lane;
 use underlay_core::Nanos;
 
-/// A device is given up after so many failed runs in a row.
+/// A device is no longer used after this many failed runs in a row.
 const FAILURES_MAX: u32 = 32;
 /// Pause after a failed run.
 const RETRY_AFTER: Nanos = Nanos::from_millis(10);

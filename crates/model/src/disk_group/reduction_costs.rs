@@ -93,7 +93,7 @@ impl Reducer {
         misses > 0
     }
 
-    /// Bytes on the device behind so many bytes of a read.
+    /// Bytes on the device that correspond to these bytes of a read.
     pub(crate) fn stored_read_bytes(&self, bytes: u32) -> u32 {
         let unique = self.costs.unique_share.max(1e-9);
         let compressed = (self.costs.stored_bytes_per_destaged_byte / unique).clamp(0.5, 1.0);

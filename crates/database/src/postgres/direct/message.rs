@@ -23,7 +23,7 @@ pub struct Report {
 /// What matters of a message of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
-    /// A statement has ended; so many rows were changed.
+    /// A statement has ended; the number of changed rows.
     Complete(u64),
     /// The columns of a row: their number, then each with its length before it.
     Row(&'a [u8]),

@@ -40,7 +40,7 @@ pub(super) async fn socket(target: &Target) -> Result<Socket, SessionError> {
 enum OpenError {
     /// By the library, or by the server.
     Library(tokio_postgres::Error),
-    /// Before it came to that.
+    /// Before TLS was established.
     Session(SessionError),
 }
 
@@ -53,7 +53,7 @@ impl OpenError {
     }
 }
 
-/// Opens a connection with or without TLS; says also whether it came to TLS.
+/// Opens a connection with or without TLS; also returns whether TLS was established.
 async fn open(target: &Target, mode: SslMode) -> (Result<Socket, OpenError>, bool) {
     let connected = match &target.address {
         Address::Tcp(host) => Socket::tcp(host, target.port, target.connect_timeout).await,

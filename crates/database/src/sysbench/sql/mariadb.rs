@@ -35,7 +35,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     tally: "SELECT count(*), cast(coalesce(sum(k), 0) AS signed) FROM sbtest#",
     texts: "SELECT count(*), coalesce(min(id), 0) FROM sbtest# \
         WHERE c NOT REGEXP '^[0-9]{11}(-[0-9]{11}){9} *$' OR pad NOT REGEXP '^[0-9]{11}(-[0-9]{11}){4} *$'",
-    // The server is told which way to go; every k is an integer, so the range has them all.
+    // This makes the server use the index on k; every k is an integer, so the range includes all of
+    // them.
     by_index: Count {
         settings: "",
         sql: "SELECT count(k) FROM sbtest# FORCE INDEX (k_#) WHERE k >= -2147483648",

@@ -34,7 +34,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     tally: "SELECT count(*), coalesce(sum(k), 0)::bigint FROM sbtest#",
     texts: "SELECT count(*), coalesce(min(id), 0) FROM sbtest# \
         WHERE c !~ '^[0-9]{11}(-[0-9]{11}){9} *$' OR pad !~ '^[0-9]{11}(-[0-9]{11}){4} *$'",
-    // The planner is told which way to go; every k is an integer, so the range has them all.
+    // This makes the planner use the index on k; every k is an integer, so the range includes all
+    // of them.
     by_index: Count {
         settings: "SET LOCAL enable_seqscan = off",
         sql: "SELECT count(k) FROM sbtest# WHERE k >= -2147483648",

@@ -104,9 +104,9 @@ impl<C> ClusterBackEnd<C> {
         self.mode = mode;
     }
 
-    /// Services of each volume's operations take so many times as long from now on. A request becomes many, on devices that
-    /// also destage and resynchronise: so its answer is held back for a share of the time that it took, and nothing can
-    /// become faster.
+    /// Services of each volume's operations take longer by these factors from now on. A request becomes many, on devices
+    /// that also destage and resynchronise: so its answer is held back for a share of the time that it took, and nothing
+    /// can become faster.
     pub(super) fn set_factors(&mut self, factors: Vec<[ServiceFactor; 4]>) {
         self.factors = factors;
     }

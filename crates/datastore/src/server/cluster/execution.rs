@@ -15,7 +15,7 @@ use super::stores::Stores;
 /// Names the reads that fill in what surrounds a small write; no request has that name.
 const FILLING: RequestId = RequestId(u64::MAX);
 
-/// How long after it was told that this host's storage refuses writes it is told again.
+/// Interval between two reports that this host's storage refuses writes.
 const TOLD_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
 
 impl<C, S: Stores> ClusterPlane<C, S> {

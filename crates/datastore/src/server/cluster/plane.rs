@@ -293,7 +293,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         outcome.map_err(FaultRefusal::Problem)
     }
 
-    /// Messages between hosts take so many times as long from now on.
+    /// Messages between hosts take longer by this factor from now on.
     pub(crate) fn set_network_factor(&mut self, now: Nanos, factor: ServiceFactor) {
         let at = self.at(now);
         self.pass(at);

@@ -45,7 +45,7 @@ const QUIET: Nanos = Nanos::from_secs(5);
 /// How often that goes on.
 const EVERY_WHEN_QUIET: Nanos = Nanos::from_millis(100);
 
-/// What the counting thread is told.
+/// Messages to the counting thread.
 enum Job {
     /// These exist since an earlier life, all of them.
     Recall(Vec<Place>),

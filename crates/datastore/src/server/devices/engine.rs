@@ -271,8 +271,8 @@ impl<C> Engine<C> {
         }
     }
 
-    /// Services of each volume's operations take so many times as long from now on. It is the modelled service itself, so
-    /// that queues and write buffers react as those of a slower device.
+    /// Services of each volume's operations take longer by these factors from now on. It is the modelled service itself,
+    /// so that queues and write buffers react as those of a slower device.
     pub(crate) fn set_factors(&mut self, now: Nanos, factors: Vec<[ServiceFactor; 4]>) {
         self.store.set_factors(now.max(self.last_arrival), factors.clone());
         self.factors = factors;

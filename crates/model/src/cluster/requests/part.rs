@@ -295,7 +295,8 @@ impl Requests {
         Some(Sender { client, lead, head_start: part.head_start })
     }
 
-    /// So many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called next.
+    /// This many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called
+    /// next.
     #[inline]
     pub(in crate::cluster) fn all_sent(
         &mut self,
