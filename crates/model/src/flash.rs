@@ -128,7 +128,7 @@ impl Units {
     /// longer than one such operation it waits for it: so much is due to reads, and not to how writes came.
     pub(crate) fn drain_program(&mut self, start: Nanos) -> Nanos {
         let occupied = self.occupation(self.program);
-        // Of several free copies, the next one: it is usually free, so the others need not be checked.
+        // Round-robin: the next unit is usually free, so the others need not be checked.
         let turn = self.next_programmed;
         let (index, begin) = if self.units[turn].free <= start {
             (turn, start)

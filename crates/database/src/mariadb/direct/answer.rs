@@ -145,7 +145,8 @@ impl Answer {
 
     /// Takes the next packet.
     ///
-    /// # Errors If the server violates the protocol. Then the next message is unknown.
+    /// # Errors
+    /// If the server violates the protocol. Then the next message is unknown.
     pub(super) fn take<'a>(&'a mut self, body: &'a [u8]) -> Result<Step<'a>, Error> {
         if let [0xff, ..] = body {
             self.expected = Expected::Nothing;

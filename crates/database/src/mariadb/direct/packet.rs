@@ -69,7 +69,8 @@ pub(super) fn write_execution(output: &mut Vec<u8>, number: u32, parameters: &[P
 /// The body of COM_STMT_BULK_EXECUTE: statement, types, and the values of whole rows, each behind a byte that says
 /// whether it is NULL.
 ///
-/// # Errors For values of different types in a column: the protocol has one type for all of them.
+/// # Errors
+/// For values of different types in a column: the protocol has one type for all of them.
 pub(super) fn write_array_execution(
     output: &mut Vec<u8>,
     number: u32,
