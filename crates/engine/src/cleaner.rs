@@ -103,6 +103,7 @@ impl Cleaner {
         changed_at: impl Fn(PageId) -> Option<u64>,
     ) -> u64 {
         while let Some(&(since, page)) = self.changed.front() {
+            // The page may have been written and changed again since: then a later entry names it.
             if changed_at(page) == Some(since) {
                 return since;
             }
@@ -196,6 +197,7 @@ impl Cleaner {
             self.in_flight += 1;
             return Some(CleanerRequest::Page(page));
         }
+        // The doublewrite buffer holds one batch, so the next one waits until its pages were sent.
         if self.stage == Stage::Idle && self.ready.is_empty() && !self.chosen.is_empty() {
             let pages = self.chosen.len().min(BATCH_PAGES);
             self.batch.extend(self.chosen.drain(..pages));

@@ -165,6 +165,8 @@ impl Database {
 
     /// The server has the request.
     pub(crate) fn receive<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
+        // InnoDB makes sessions wait before they change anything, so that the checkpoint can catch
+        // up.
         if self.is_log_full() {
             self.throttled.push_back(session);
             return self.enter(core.now, session, Phase::Throttled);
@@ -233,6 +235,8 @@ impl Database {
         while self.sessions[session as usize].next_touch < step.touches_end {
             let state = &self.sessions[session as usize];
             let touch = state.script.touches[state.next_touch as usize];
+            // A change counts from the end of the log as it is now; the count of dirty pages shows
+            // whether it is the page's first one.
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());
             let writes = touch.writes || self.engine.is_unhinted(touch.page);
             let touched = self.pool.touch(core.now, touch.page, writes, position);
@@ -256,6 +260,8 @@ impl Database {
                     return self.miss(core, session, touch, (frame, evicted));
                 }
                 Touched::Full => {
+                    // All frames at the tail are dirty or being read, so the session writes some
+                    // out, as a real one does.
                     self.starved.push_back(session);
                     self.enter(core.now, session, Phase::Starved);
                     return self.clean_tail(core);
@@ -370,6 +376,8 @@ impl Database {
         let page = state.script.touches[state.next_touch as usize].page.number();
         self.pool.set_loading(state.frame, false);
         let mut reader = session;
+        // All who waited for the page go on; each takes the lock from the one before it and gives
+        // it up at once.
         while let Some(next) = self.awaited.release(page, reader) {
             core.ready.push_back((self.number, next));
             reader = next;
@@ -396,6 +404,7 @@ impl Database {
         if self.engine.unlocks_before_flush() {
             self.unlock(core, session);
         }
+        // Nothing to flush: another session's flush may have covered its records already.
         if !waits || !self.log.wait(session) {
             return self.committed(core, session);
         }

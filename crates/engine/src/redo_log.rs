@@ -97,6 +97,8 @@ impl RedoLog {
     pub(crate) fn begin_flush(&mut self, writes: &mut Vec<(u64, u32)>) {
         let to = self.inserted;
         self.flushing_to = Some(to);
+        // Whole blocks are written: the last one of the previous flush was not full, and is written
+        // again.
         let mut from = self.flushed / self.block_bytes * self.block_bytes;
         let end = to.next_multiple_of(self.block_bytes);
         while from < end {

@@ -112,6 +112,7 @@ impl<T: Target> Simulation<T> {
         for number in 0..self.databases.len() {
             let (before, rest) = self.databases.split_at_mut(number);
             match before.iter().find(|other| rest[0].is_like(other)) {
+                // Equal databases begin with equal caches, and one warm-up is enough.
                 Some(other) => rest[0].restore(other),
                 None => rest[0].warm_caches(transactions, kept),
             }
@@ -157,6 +158,7 @@ impl<T: Target> Simulation<T> {
         }
         let from = self.core.now + window.warm_up;
         self.advance(from);
+        // What was counted during the warm-up is dropped: the window begins with zeros.
         self.take(from, from);
         self.events = 0;
         from
@@ -171,6 +173,7 @@ impl<T: Target> Simulation<T> {
             let now = self.core.target.advance_to_finish(limit, &mut self.finished);
             self.core.now = now;
             let mut is_idle = self.finished.is_empty();
+            // Handling an event needs all of `self`; the list is put back to keep its memory.
             let mut finished = std::mem::take(&mut self.finished);
             for done in finished.drain(..) {
                 self.events += 1;
@@ -202,6 +205,8 @@ impl<T: Target> Simulation<T> {
                 self.on_timer(timer);
                 self.wake();
             }
+            // Events at `until` itself belong to this window, also those that they cause at the
+            // same time.
             if now >= until && is_idle {
                 return;
             }
@@ -284,6 +289,7 @@ impl<T: Target> Simulation<T> {
                 threads: *threads,
             });
         let hosts = hosts.collect();
+        // The rest before users began is in no result.
         let (from, until) = (from - began, until - began);
         EngineRun { from, until, databases, hosts, events: self.events }
     }

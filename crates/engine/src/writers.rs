@@ -250,6 +250,8 @@ impl Checkpointer {
             }
             Stage::Idle | Stage::Flushing => CheckpointWork::None,
             Stage::Writing { pages, next } => {
+                // Ahead of schedule it pauses; the faster of time and log sets the pace
+                // (`checkpoint_completion_target`).
                 let share = (by_time.max(by_log) / self.target).min(1.0);
                 let until = (pages.len() as f64 * share).ceil() as usize;
                 if until > *next {
@@ -269,6 +271,8 @@ impl Checkpointer {
 
     /// Begins with these dirty pages.
     pub(crate) fn begin(&mut self, now: Nanos, inserted: u64, mut pages: Vec<PageId>) {
+        // PostgreSQL writes the pages of a checkpoint in the order of the files, which makes
+        // neighbours one request.
         pages.sort_unstable();
         self.begun = now;
         self.begun_at = inserted;

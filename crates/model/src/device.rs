@@ -190,6 +190,7 @@ impl Device {
                 let room = self.buffer.as_ref().map_or(Nanos::ZERO, |buffer| buffer.room_free());
                 self.commands.free().max(link(LinkState::write_free)).max(room)
             }
+            // A flush waits for the drain, not for one of these stages.
             Operation::Flush => Nanos::ZERO,
             Operation::Discard => self.commands.free(),
         }
@@ -283,6 +284,7 @@ impl Device {
         let latency = settings.latency + Nanos(settings.latency_per_4k.0 * further_pages);
         let latency = factor.of(latency);
         let acknowledged = admission.admitted + latency;
+        // Without power-loss protection only the medium is durable.
         let must_drain = request.force_unit_access && !self.profile.power_loss_protected;
         let at = if must_drain { acknowledged.max(admission.drained) } else { acknowledged };
         (at, through + latency, admission.drained.max(at))
@@ -313,6 +315,7 @@ impl Device {
     fn flush(&mut self, now: Nanos, factor: ServiceFactor) -> (Nanos, Nanos, Nanos) {
         let cost = factor.of(self.profile.flush);
         let settled = match &self.buffer {
+            // A protected buffer is durable as it is, so a flush has nothing to wait for.
             Some(buffer) if !self.profile.power_loss_protected => buffer.drained_at(),
             _ => Nanos::ZERO,
         };

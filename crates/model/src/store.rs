@@ -184,6 +184,7 @@ impl Store {
     pub fn submit(&mut self, now: Nanos, volume: usize, request: &Request, id: RequestId) {
         let extent = self.volumes[volume];
         let end = request.offset_bytes + u64::from(request.length_bytes);
+        // Otherwise it would reach into the next volume's extent.
         assert!(end <= extent.capacity.0, "request beyond the end of volume {volume}");
         let placed = Request { offset_bytes: extent.base + request.offset_bytes, ..*request };
         let held = Held { device: extent.device, volume, placed, id, arrived: now };
@@ -208,6 +209,7 @@ impl Store {
             _ => (at, queue),
         };
         self.submitted += 1;
+        // What a stuck device held waited there, too.
         let queue = queue + (now - arrived);
         let operation = placed.operation;
         self.in_flight.push(Reverse(Pending {

@@ -281,6 +281,7 @@ impl WriteBufferState {
     fn schedule_programs(&mut self, start: Nanos, duration: Nanos, alone: Nanos) {
         let rate = u128::from(self.buffer.drain_sequential_bytes_per_second);
         self.unprogrammed_bytes += (u128::from(alone.0) * rate / 1_000_000_000) as u64;
+        // A program operation stores more than a small write, so their bytes are collected first.
         if self.unprogrammed_bytes < self.program_bytes {
             return;
         }

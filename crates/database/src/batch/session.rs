@@ -56,6 +56,7 @@ impl Account<'_> {
     fn settle(&mut self, rows: u32, done: &Result<(), SessionError>) {
         match done {
             Ok(()) => self.committed += rows,
+            // The answer was lost, so the rows may or may not be there: the check accepts both.
             Err(error) if error.commit_unknown => self.uncertain = rows,
             Err(_) => {}
         }
@@ -85,6 +86,8 @@ impl Work<'_> {
         };
         let mut has_arrived = false;
         let ended = on_runtime(async {
+            // Checked after all sessions have arrived: one that cannot connect must not leave the
+            // others waiting.
             let connected = Inserter::<C>::connect(target).await;
             has_arrived = true;
             if !start.arrive() {
@@ -93,6 +96,7 @@ impl Work<'_> {
             account.began = Instant::now();
             self.carry_out(&mut connected?, &mut account).await.map_err(BatchError::from)
         });
+        // The runtime could not be made: the others must not wait for this session.
         if !has_arrived {
             start.arrive();
         }
@@ -153,6 +157,7 @@ impl Work<'_> {
                     done?;
                     let latency_ns = sent.elapsed().as_nanos() as u64;
                     account.insert_latency_ns.record(latency_ns);
+                    // The insert and its commit are one statement here, so they have one latency.
                     account.commit_latency_ns.record(latency_ns);
                     account.took(1);
                 }

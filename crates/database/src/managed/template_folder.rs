@@ -172,6 +172,7 @@ impl TemplateFolder {
             TreeCopy { from: &data, to: &spec.data, owner, wanted: &everything },
             TreeCopy { from: &wal, to: &spec.wal, owner, wanted: &everything },
         ])?;
+        // A template that changed since it was captured would make this run differ from the others.
         if (report.files, report.bytes) != (self.manifest.files, self.manifest.bytes) {
             return Err(self.differs(report.files, report.bytes));
         }
@@ -224,6 +225,7 @@ impl TemplateFolder {
                 file.sync_all()
             })
             .map_err(ServerError::file("write", &new))?;
+        // The manifest makes it a template, so it gets its name only when all of it is durable.
         fs::rename(&new, &path).map_err(ServerError::file("rename", &new))?;
         File::open(&self.dir)
             .and_then(|dir| dir.sync_all())
@@ -242,6 +244,7 @@ fn make_template_dir(dir: &Path) -> Result<(), ServerError> {
     }
     for entry in fs::read_dir(dir).map_err(ServerError::file("list", dir))? {
         let name = entry.map_err(ServerError::file("list", dir))?.file_name();
+        // Anything else was not left by an interrupted capture, and is not ours to delete.
         if ![DATA, WAL, UNFINISHED_MANIFEST].iter().any(|known| name == *known) {
             return Err(ServerError::NotEmpty(dir.to_path_buf()));
         }

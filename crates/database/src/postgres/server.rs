@@ -217,6 +217,7 @@ impl Server {
         let names = rows(&self.target(), action, "SELECT lower(name) FROM pg_settings")?;
         let known: BTreeSet<String> = names.into_iter().flatten().collect();
         let problems = unclaimed(&self.spec().settings, |name| known.contains(name));
+        // Only a running server knows the settings of its extensions, so these are checked now.
         if !problems.is_empty() {
             self.stop(StopMode::Fast)?;
             return Err(ServerError::Settings { server: self.spec().install.title(), problems });

@@ -242,6 +242,8 @@ impl<S: BlockStore> Held<S> {
     ) -> Result<(), StoreError> {
         self.checksum = checksum;
         self.remember(offset, bytes.len());
+        // The checksums are those of the whole write, so a later read notices that the rest is
+        // missing.
         let kept = self.tear_next.take().map_or(bytes.len(), |kept| bytes.len().min(kept as usize));
         self.put(offset, &bytes[..kept], sums)
     }
@@ -380,6 +382,8 @@ impl<S: BlockStore> Held<S> {
             // Its old content can no longer be restored.
             self.settled = self.moment;
         }
+        // The memory for undo data is bounded: the oldest writes count as drained, and so as
+        // durable.
         while self.undo_bytes > self.undo_bytes_max
             && let Some(drained) = self.undo.pop_front()
         {

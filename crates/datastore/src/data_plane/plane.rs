@@ -397,6 +397,7 @@ impl<M: StoreMaker> DataPlane<M> {
 
     fn reshape(&mut self, from: &Piece, to: &Piece) {
         let Blocks { bytes, good } = self.row(from).read();
+        // A new layout stays thin: blocks of zeros take no space there either.
         let mut row = self.row(to);
         if good.iter().all(|good| *good) && bytes.iter().all(|byte| *byte == 0) {
             row.discard();

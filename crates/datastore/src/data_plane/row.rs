@@ -146,6 +146,8 @@ impl<S: BlockStore> Row<'_, S> {
             broken.push(*source);
         }
         let found = found
+            // In order of cost. Stale members come last: their block is right only if its checksum
+            // matches.
             .or_else(|| self.decode(slot, one))
             .or_else(|| self.copy_from_behind(one, &broken));
         let Some(bytes) = found else { return };
@@ -155,6 +157,8 @@ impl<S: BlockStore> Row<'_, S> {
         for component in broken {
             let Some(held) = self.held(component) else { continue };
             let stored = held.write(offset, &bytes, checksum);
+            // Reported only when it is stored: a device that refuses the repair still has the
+            // damaged block.
             if self.components.note(stored) {
                 self.findings.push(Finding::Repaired { component, offset_bytes: offset });
             }

@@ -87,6 +87,8 @@ impl<S: BlockStore> Row<'_, S> {
         }
         // All parity is computed before anything is written: the old data is part of it.
         let all = Span { from, length: to - from };
+        // By difference only the changed units and parity are read. The whole row is read when one
+        // of these is missing or damaged.
         let parity = match self.parity_by_difference(&new, all) {
             Some(parity) => parity,
             None => self.parity_of_all(&new, all),
@@ -101,6 +103,8 @@ impl<S: BlockStore> Row<'_, S> {
             let mut sums = sums_for(&parity.bytes, checksum);
             let blocks = parity.bytes.chunks_exact(BLOCK_BYTES);
             for ((sum, block), good) in sums.iter_mut().zip(blocks).zip(&parity.good) {
+                // Parity of a block that cannot be known must not verify: it would be decoded to
+                // wrong data.
                 if !good {
                     *sum = broken_sum(block);
                 }
@@ -133,6 +137,8 @@ impl<S: BlockStore> Row<'_, S> {
         let together = self.goes_back_together();
         for (component, (_, span, sums, bytes)) in each() {
             let offset = self.offset(*span);
+            // Members without volatile data would otherwise have nothing to go back to when the
+            // others do.
             if together {
                 self.remember(component, offset, bytes.len());
             }
@@ -233,6 +239,7 @@ impl<S: BlockStore> Row<'_, S> {
         let kind = self.piece.kind;
         let whole = self.piece.unit_bytes * u32::from(kind.data_units());
         let all_of_it = self.piece.length_bytes == whole;
+        // A hole in a data unit changes its parity, so a part of a row is zeroed by a write.
         if matches!(kind, SetKind::Parity { .. }) && !all_of_it {
             return self.write(&vec![0; self.piece.length_bytes as usize]);
         }

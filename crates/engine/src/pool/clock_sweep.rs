@@ -135,6 +135,7 @@ impl<P: Places> ClockSweep<P> {
 
     /// Touches a page without a request: it takes a frame from others, and is not counted.
     pub(crate) fn pass_through(&mut self, page: PageId) {
+        // Hits and misses are those of requests; this page was none.
         let counters = self.counters;
         self.touch(page, false);
         self.counters = counters;
@@ -142,6 +143,8 @@ impl<P: Places> ClockSweep<P> {
 
     /// The frame to evict: none if all are being read into.
     fn victim(&mut self) -> Option<u32> {
+        // Each round lowers every count by one, so after that many a frame is found unless all are
+        // being read into.
         let rounds = u32::from(self.usage_max) + 2;
         for _ in 0..u64::from(rounds) * u64::from(self.frames_max) {
             let place = self.hand;
@@ -214,6 +217,7 @@ impl<P: Places> ClockSweep<P> {
     /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames
     /// before the hand are found that can be reused.
     pub fn dirty_ahead(&self, wanted: u32, most: u32, pages: &mut Vec<PageId>) {
+        // Nothing is evicted while frames are free.
         if (self.frames.len() as u32) < self.frames_max {
             return;
         }

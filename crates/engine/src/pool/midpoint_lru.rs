@@ -102,6 +102,8 @@ impl MidpointLru {
             frame.changed_at = position;
             self.dirty += 1;
         }
+        // A page that is read once, as by a scan, must not displace pages that are in use. And
+        // moving a page that is near the head anyway would only cost time.
         let is_due = if frame.is_old {
             now.saturating_sub(frame.first_touch) >= self.old_time
         } else {
@@ -139,6 +141,7 @@ impl MidpointLru {
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
         self.places.insert(page, place, |place| self.frames[place as usize].page);
+        // A short list has no old part, and so no midpoint.
         if self.old_head == NOWHERE {
             self.link_at_head(place);
         } else {
@@ -233,6 +236,7 @@ impl MidpointLru {
         }
         let wanted = (u64::from(all) * u64::from(self.old_percent) / 100) as u32;
         let wanted = wanted.clamp(1, all - 1);
+        // The tolerance keeps the border from moving with every page.
         while self.old + TOLERANCE.min(wanted / 8) < wanted {
             let next = self.frames[self.old_head as usize].newer;
             if next == NOWHERE {

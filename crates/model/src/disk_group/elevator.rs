@@ -148,6 +148,7 @@ impl DiskGroup {
         let elevator = &mut self.elevator;
         if !elevator.is_running && (used >= self.limits.start_fewest || needed) {
             elevator.is_running = true;
+            // The idle time before the start must not lower the measured rate.
             self.destage_rate.restart(self.clock);
         } else if elevator.is_running && used <= self.limits.stop_most && !needed {
             elevator.is_running = false;
@@ -170,6 +171,8 @@ impl DiskGroup {
             return;
         }
         let (window, floor) = self.claim();
+        // Both devices need the floor: a run is read from the cache device and written to the
+        // other.
         self.members[0].lanes.set_floor(Lane::Elevator, floor);
         self.members[member].lanes.set_floor(Lane::Elevator, floor);
         while self.elevator.sweeps[disk].under_way < window {
@@ -209,6 +212,7 @@ impl DiskGroup {
         let pressure = (above_start / (1.0 - thresholds.elevator_start).max(0.01)).min(1.0);
         let floor = FLOOR_AT_START + (FLOOR_WHEN_FULL - FLOOR_AT_START) * pressure;
         debug_assert!((FLOOR_AT_START..=FLOOR_WHEN_FULL).contains(&floor), "floor {floor}");
+        // Writers wait already, or soon will: no reason to spare the devices.
         if !self.admission.is_empty() || fill >= thresholds.elevator_unthrottle {
             return (most, floor);
         }
@@ -225,6 +229,7 @@ impl DiskGroup {
         }
         let sweep = &mut self.elevator.sweeps[disk];
         let taken = blocks.take_run(sweep.cursor, most).or_else(|| {
+            // The sweep has reached the end of the device and starts again at its beginning.
             self.elevator.cycles += u64::from(sweep.cursor > 0);
             blocks.take_run(0, most)
         });
@@ -245,6 +250,7 @@ impl DiskGroup {
         }
         match stage {
             Stage::Fetch => {
+                // The cache device has delivered a run, so its earlier failures were not permanent.
                 self.elevator.failures_in_a_row[0] = 0;
                 match &mut self.reducer {
                     None => self.store(op, run, run.bytes(), 0),
@@ -295,6 +301,7 @@ impl DiskGroup {
         };
         if metadata_writes == 0 {
             return match bytes {
+                // Only duplicates: nothing has to be written.
                 0 => self.run_arrived(op, run),
                 _ => self.enqueue_one(op, data),
             };

@@ -182,6 +182,7 @@ impl DiskGroup {
         self.parked.push(Vec::new());
         self.blocks.push(BufferedBlocks::default());
         self.elevator.add_disk();
+        // Extents are given for all devices or for none.
         if !self.spec.extents.is_empty() {
             self.spec.extents.push(profile.capacity);
         }
@@ -366,6 +367,8 @@ impl DiskGroup {
     fn find_lost(&self, disk: usize) -> Option<usize> {
         let lost = |member: &usize| self.members[*member].is_lost();
         let reduces = self.reducer.is_some();
+        // The cache device holds the only copy of buffered data, and with deduplication the blocks
+        // of a disk may be stored on any device.
         let fatal = (0..self.members.len()).filter(|m| *m == 0 || reduces || *m == disk + 1);
         fatal.into_iter().find(lost)
     }

@@ -83,6 +83,7 @@ impl Member {
             lanes.set_floor(Lane::Namespace, NAMESPACE_FLOOR);
         }
         let (under_way_max, under_way_max_competing) = parallelism(profile);
+        // The other policies limit resynchronisation by its rate, or not at all.
         let window = match scheduler.policy {
             Policy::Adaptive { .. } => scheduler.window,
             _ => u32::MAX,
@@ -187,6 +188,7 @@ impl Member {
         lane: Lane,
         piece: &Piece,
     ) -> Option<(Nanos, Sent)> {
+        // Resynchronisation goes through `send_next`, which applies its window and its rate limit.
         let is_usual = self.lanes.is_empty()
             && self.under_way < self.under_way_max_competing
             && piece.length_bytes <= piece.quantum_max_bytes
@@ -210,6 +212,8 @@ impl Member {
         if self.under_way < self.under_way_max_competing {
             return false;
         }
+        // More requests in the device would only lengthen a queue that cannot be reordered any
+        // more. That matters only while classes compete.
         let competing = self.serves_vm(now)
             && self.is_active(now, self.last_other, &[Lane::Resync, Lane::Elevator]);
         competing || self.under_way >= self.under_way_max

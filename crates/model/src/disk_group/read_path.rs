@@ -66,6 +66,7 @@ impl DiskGroup {
         if !reducer.reads_address_map() {
             return stored;
         }
+        // Where a reduced block is stored has to be looked up before it can be read.
         let map = Task { offset_bytes: reducer.scatter(extent), length_bytes: 4096, ..task };
         let operation = self.operations.get(op);
         operation.stage = Stage::Maps;

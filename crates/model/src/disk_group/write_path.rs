@@ -60,6 +60,7 @@ impl DiskGroup {
         let bytes = blocks * BLOCK_BYTES;
         if io.class == IoClass::Vm {
             self.last_vm_write = Some(self.clock);
+            // The unit of the congestion delay is the time in which one such write is destaged.
             self.mean_write_bytes += (bytes as f64 - self.mean_write_bytes) / 64.0;
         }
         self.sequence += 1;
@@ -130,6 +131,8 @@ impl DiskGroup {
         let bytes = blocks * BLOCK_BYTES;
         let outcome = self.operations.get(op).outcome;
         let disk = io.disk + 1;
+        // The capacity device may have failed while the write was on its way to the log: what is
+        // buffered for it could never leave.
         let refused = match self.lost_device(io.disk) {
             Some(device) => GroupOutcome::DeviceLost { device },
             None if self.elevator.is_given_up(disk) => GroupOutcome::DeviceError { device: disk },
@@ -163,6 +166,7 @@ impl DiskGroup {
 
     pub(super) fn discard_done(&mut self, op: u32, io: &GroupIo) {
         if self.operations.get(op).outcome == GroupOutcome::Ok {
+            // Only blocks that are covered completely can be dropped.
             let first = io.offset_bytes.div_ceil(BLOCK_BYTES);
             let end = (io.offset_bytes + u64::from(io.length_bytes)) / BLOCK_BYTES;
             if end > first {

@@ -110,6 +110,7 @@ impl Direct {
             takes_arrays: false,
         };
         let greeted = timeout(limit, direct.greet(target)).await;
+        // A server that accepts connections and says nothing must not hang the caller.
         let here = greeted.map_err(|_| broken(io::ErrorKind::TimedOut.into()))??;
         Ok(here.map_or(Opened::NotHere, |direct| Opened::Here(Box::new(direct))))
     }
@@ -296,6 +297,7 @@ impl Direct {
 
     /// Sends the request that was written, and takes its answer.
     async fn ask(&mut self, look: &mut dyn FnMut(Row<'_>)) -> Result<End, RequestError> {
+        // Each command begins with packet 0 again (client/server protocol).
         self.sequence = 0;
         self.send_packet().await?;
         Ok(self.end_of_answer(look).await??)

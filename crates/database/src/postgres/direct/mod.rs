@@ -189,6 +189,7 @@ impl Direct {
         let mut has_more = true;
         // The server speaks during the copy only to refuse it.
         while has_more && self.transport.received().is_empty() {
+            // The length is known only when the rows have been appended.
             self.output.put_slice(&[b'd', 0, 0, 0, 0]);
             has_more = next(&mut self.output);
             let length = (self.output.len() - 1) as u32;
@@ -234,6 +235,8 @@ impl Direct {
     }
 
     async fn send(&mut self) -> Result<(), Failure> {
+        // A caller may stop waiting in the middle: the connection is then unusable, and this says
+        // so.
         self.state = State::Sending;
         let sent = self.transport.send(&self.output).await;
         self.output.clear();
@@ -253,6 +256,7 @@ impl Direct {
 
     async fn answer(&mut self, look: &mut dyn FnMut(&[u8])) -> Result<Answered, Failure> {
         let mut completed = Completed::default();
+        // After an error the server still says that it is ready, which has to be received first.
         let mut failure = None;
         loop {
             let Some((message, length)) = parse(self.transport.received())? else {

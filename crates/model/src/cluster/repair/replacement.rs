@@ -80,6 +80,7 @@ impl Storage {
         let base = disk.take_range(new.length, id);
         disk.used += new.reserved;
         self.inventory.count_on_host(self.inventory.host_of(new.place.group));
+        // Other devices lose nothing in a power cut, so there is nothing to record.
         let volatile = (durability == Durability::OnFlush).then(|| Volatile::new(rows));
         self.objects.add_component(Component {
             id,
@@ -144,6 +145,8 @@ impl Storage {
         for component in self.objects.components() {
             if component.volume == volume && component.slot == slot {
                 let place = Place { group: component.group, disk: component.disk };
+                // The device of the replaced component is no alternative. A device with another
+                // stripe of the same member is, but would be used twice.
                 if component.set == set { avoid.push(place) } else { prefer_not.push(place) }
             }
         }
@@ -324,6 +327,7 @@ impl Repair {
         let new = NewComponent { volume, layout, set, slot, place, length, reserved, reason };
         let id = storage.create_component(&new);
         if let Some(component) = storage.objects.component_mut(id) {
+            // Rows that hold data nowhere need no copy: the new component is empty there, too.
             component.stale = rows;
         }
         if let Some(object) = storage.objects.object_mut(volume, layout) {

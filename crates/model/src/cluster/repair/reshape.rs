@@ -70,6 +70,8 @@ impl Storage {
         let capacity = state.capacity.0;
         let reshape = state.reshape.as_mut()?;
         let end = |unit: u64| unit_bytes.min(capacity - unit * unit_bytes) as u32;
+        // A unit that has begun is finished first: only complete units count, and an interruption
+        // loses the others.
         let open = reshape
             .units
             .iter()
@@ -79,6 +81,8 @@ impl Storage {
             None => {
                 let busy = |unit: &u64| reshape.units.iter().any(|copied| copied.row == *unit);
                 let from = reshape.cursor;
+                // From the cursor on, then from the beginning: units whose copy failed are still
+                // pending there.
                 let after = std::iter::successors(reshape.pending.next_from(from), |unit| {
                     reshape.pending.next_from(unit + 1)
                 });
@@ -185,6 +189,7 @@ impl Repair {
             .and_then(|piece| storage.objects.reads_of(&piece, &range, IoClass::Resync));
         match reads {
             Some(reads) => requests.issue_from(storage, self, part, owner, Nanos::ZERO, &reads),
+            // The present layout cannot be read now, so the new one could not be completed.
             None => {
                 requests.end_copy(part);
                 self.abandon_reshape(storage, volume);
@@ -200,6 +205,8 @@ impl Repair {
         part: &Part,
     ) {
         let Purpose::Reshape { epoch, unit } = part.purpose else { return };
+        // The change may have been abandoned, or replaced by another, while the slice was in
+        // flight.
         let Some((next, owner)) = storage.objects.volume(part.volume).and_then(|state| {
             let reshape = state.reshape.as_ref().filter(|reshape| reshape.epoch == epoch)?;
             Some((
@@ -241,6 +248,8 @@ impl Repair {
         let from = storage.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE);
         let to = storage.piece_now(part.volume, Layout::Next, next, &Failed::NONE);
         let (Some(from), Some(to)) = (from, to) else { return };
+        // The data plane reads the bytes only now, and members may have been lost since the slice
+        // was read.
         if storage.objects.reads_of(&from, &part.range, IoClass::Resync).is_none() {
             return self.unit_slice_ended(storage, requests, part.volume, unit, Copied::No);
         }
@@ -286,6 +295,8 @@ impl Repair {
         let Some(reshape) = state.reshape.take() else { return };
         let reshape = *reshape;
         state.policy = reshape.policy;
+        // Parts in flight were planned for the old layout. By this number they notice, and are
+        // planned again.
         state.layout = state.layout.wrapping_add(1);
         let old = std::mem::replace(&mut state.object, reshape.object);
         storage.objects.shape_changed();

@@ -98,6 +98,7 @@ impl Repair {
         id: ComponentId,
     ) {
         let Some(component) = storage.objects.component(id) else { return };
+        // The next layout of a policy change is filled by `reshape`.
         if !component.reachable || component.layout != Layout::Present {
             return;
         }
@@ -159,6 +160,7 @@ impl Repair {
         group: GroupId,
     ) {
         while storage.inventory.group(group).resync_in_flight < storage.settings.resync_window {
+            // A component that cannot continue now must not hold up those behind it.
             let mut position = 0;
             let begun = loop {
                 let Some(id) = storage.inventory.group(group).filling.get(position).copied() else {
@@ -223,6 +225,7 @@ impl Repair {
         part: &Part,
     ) {
         let Purpose::Resync { component: id, group, epoch } = part.purpose else { return };
+        // The copy may have been dropped, or begun again, while the slice was in flight.
         let alive = storage.objects.component(id).is_some_and(|component| {
             component.copy.as_ref().is_some_and(|copy| copy.epoch == epoch)
         });

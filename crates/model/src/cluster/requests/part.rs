@@ -136,6 +136,7 @@ impl Requests {
         if volume.object.side.is_none() {
             return self.fail_part(storage, repair, key, IoFailure::NoQuorum);
         }
+        // A policy change replaced the layout that the part was planned for.
         if volume.layout != layout && self.replan(storage, repair, key) {
             return;
         }
@@ -181,9 +182,11 @@ impl Requests {
         else {
             return;
         };
+        // With too few current members a write would leave a row that cannot be decoded any more.
         if !row_is_known(&piece) {
             return self.fail_part(storage, repair, key, IoFailure::NoCurrentCopy);
         }
+        // A discard needs no space, so a full device does not refuse it.
         if part.operation == Operation::Write && !storage.allocate(&part.range, &piece) {
             return self.fail_part(storage, repair, key, IoFailure::NoSpace);
         }
@@ -215,6 +218,8 @@ impl Requests {
         }
         let mut wants =
             storage.objects.writes_of(part.volume, Layout::Present, &part.range, part.operation);
+        // During a policy change both layouts get the write, so that only older data has to be
+        // copied.
         if let Some(next) = storage.objects.object(part.volume, Layout::Next) {
             let (offset, length) = storage.objects.volume_range(part.volume, &part.range);
             for range in next.geometry.split(offset, length) {
@@ -247,6 +252,8 @@ impl Requests {
         part: &Aim,
     ) -> Option<(HostId, Nanos)> {
         let volume = storage.objects.volume(part.volume)?;
+        // The owner's work and the checksums are charged once per part, not again for its second
+        // phase or a retry.
         let is_first = self
             .parts
             .get(key)
@@ -342,6 +349,7 @@ impl Requests {
         for id in object.components().chain(next.into_iter().flat_map(Object::components)) {
             let Some(component) = storage.objects.component(id) else { continue };
             let is_wanted = component.reachable && component.volatile.is_some();
+            // A flush covers a whole disk group, so one component per group is enough.
             if is_wanted && !groups.contains(&component.group) {
                 groups.push(component.group);
                 wants.push(Wanted {

@@ -96,6 +96,8 @@ impl Requests {
         if self.is_answered(storage, key) {
             self.submit_to_group(storage, key);
         } else if let Some(sub) = self.subs.get_mut(key) {
+            // It stays with the silent host until that answers again, or until the failure is
+            // detected.
             sub.state = SubState::Parked;
         }
     }
