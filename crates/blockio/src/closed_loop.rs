@@ -1,8 +1,8 @@
 //! A closed loop on a real target: as many requests in flight as the queue depth, the next as one completes.
 //!
 //! Latency counts from the moment a request is handed to the kernel to the moment its completion is taken, on
-//! one thread: what this host itself costs is in it. [`JobResult::processor_share`] says whether the host
-//! rather than the target was the limit.
+//! one thread: the result includes the cost of this host. [`JobResult::processor_share`] says whether the
+//! host rather than the target was the limit.
 //!
 //! If nothing was answered in the measured time, it is extended by whole multiples until the first answer.
 

@@ -1,6 +1,6 @@
 //! Progress counters of running work on a target, for readers in other threads.
 //!
-//! Counted at each completion, not once a second: whoever reads it at any moment sees what was done by then.
+//! Counted at each completion, not once a second: a reader sees at any time what has been done so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! Text that others wrote, made safe to print: no control character of it reaches a terminal, a page or a file as such, and a
-//! message that quotes it keeps a bounded length.
+//! Text that others wrote, made safe to print: no control character of it reaches a terminal, a page or a file unescaped,
+//! and a message that quotes it has a bounded length.
 //!
 //! What it deliberately does not do: quote for a format (CSV, HTML, JSON). Writers of a format do that.
 

@@ -1,6 +1,6 @@
 //! Choices that several layers know by the same words: a study names them, a datastore, a database or a record follows.
 //!
-//! Only values and their words; what follows from a choice is decided where it is carried out.
+//! Only values and their names; the code that uses a choice decides what follows from it.
 
 use crate::words;
 

@@ -1,5 +1,5 @@
 //! When transactions were being completed at all, and the silences between: how an outage or a frozen
-//! device shows even when nobody reports an error. Pure.
+//! device shows even if no error is reported. Pure.
 //!
 //! Completions closer together than [`SILENCE`] form one span. Each thread keeps its own spans
 //! ([`ActivityLog`]); the union over the threads ([`ActivityLine`]) leaves the silences that all

@@ -1,4 +1,5 @@
-//! What the generator can do when nothing is behind it: the ceiling of any result measured with it.
+//! What the generator can do without a database behind it: the ceiling of any result measured with
+//! it.
 
 use std::time::{Duration, Instant};
 

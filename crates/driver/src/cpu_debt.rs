@@ -1,4 +1,5 @@
-//! The processor speed of a dilated session: what its server process ran too fast is waited for afterwards.
+//! The processor speed of a dilated session: the time that its server process saved by running at full
+//! speed is waited for afterwards.
 //!
 //! Under a time dilation of N a session is to have an Nth of a processor's speed. Its process runs at full speed,
 //! in bursts far below the millisecond that a control group's limit or the scheduler's deadlines can tell apart. So

@@ -1,4 +1,4 @@
-//! Counts of errors by class, and the first message of each class for whoever must explain them. Pure.
+//! Counts of errors by class, and the first message of each class as an explanation. Pure.
 
 use underlay_core::Nanos;
 use underlay_database::{ErrorClass, SessionError};

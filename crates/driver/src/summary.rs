@@ -1,4 +1,4 @@
-//! What a driver leaves behind when it is stopped. Values only.
+//! The results of a driver when it is stopped. Values only.
 
 use underlay_database::session::Commits;
 

@@ -1,4 +1,4 @@
-//! The line between exports and back ends: what a volume can be asked for, whoever asks and whatever serves it.
+//! The line between exports and back ends: the requests to a volume, independent of clients and back ends.
 //!
 //! A request has one type per stage, named for it:
 //!

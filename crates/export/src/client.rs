@@ -1,4 +1,4 @@
-//! Whoever asked, and how the answer finds its way.
+//! The client of a request, and how its reply is sent.
 
 use crate::nbd::listener::ConnectionId;
 use crate::nbd::protocol::ReplyForm;

@@ -1,10 +1,11 @@
 //! Completions of block requests that the kernel has put off, carried out at a moment of our choice.
 //!
-//! An answer to the kernel's FUSE ends a request of the loop device, and the block layer leaves what is to be done about that
-//! (ending the client's I/O, waking it) to a soft interrupt. Raised by a system call of a thread, it is carried out by the
-//! thread `ksoftirqd` of this CPU, unless an earlier moment comes at which the kernel looks for soft interrupts: the end of any
-//! section that keeps them off (`local_bh_enable` in `kernel/softirq.c`). Left to `ksoftirqd`, either every answer costs two
-//! switches, or, where it may not interrupt, the client waits for the last answer of many and everybody for it in turn.
+//! An answer to the kernel's FUSE ends a request of the loop device, and the block layer leaves what is to be done about
+//! that (ending the client's I/O, waking it) to a soft interrupt. Raised by a system call of a thread, it is carried out by
+//! the thread `ksoftirqd` of this CPU, unless an earlier moment comes at which the kernel looks for soft interrupts: the
+//! end of any section that keeps them off (`local_bh_enable` in `kernel/softirq.c`). Left to `ksoftirqd`, either every
+//! answer costs two switches, or, where it may not interrupt, the client waits for the last answer of many, and all others
+//! wait for the client.
 //!
 //! The cheapest such section within reach is a socket's lock. It is a habit of the kernel, not a promise: without it this costs
 //! a system call for several answers and changes nothing.

@@ -1,6 +1,6 @@
 //! What other threads want done by the serving thread, between its turns.
 //!
-//! An errand is a closure: what it does is the business of whoever sends it, and the serving thread has no need to know.
+//! An errand is a closure: only the sender knows what it does; the serving thread does not need to.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -11,10 +11,9 @@
 //! other threads --errands--^
 //! ```
 //!
-//! [`BackEnd`] is the line between the two sides. Above it nobody knows where bytes are, what decides how long a request
-//! takes, or whether there is a cluster; below it nobody knows FUSE or NBD. The export passes on what it is asked, hands out
-//! answers when the back end says that they are due, and keeps track of what the way through the host costs
-//! ([`path_cost`]).
+//! [`BackEnd`] is the line between the two sides. Above it no code knows where bytes are, what determines the time of a
+//! request, or whether there is a cluster; below it no code knows FUSE or NBD. The export passes requests on, sends replies
+//! when the back end says that they are due, and tracks the cost of the path through the host ([`path_cost`]).
 //!
 //! A single thread serves, so there are no locks: see [`Server::run`]. FUSE's protocol is spoken directly. The crate for it
 //! (fuser) owns the thread that reads requests, and this server must read requests and keep deadlines on the same one.

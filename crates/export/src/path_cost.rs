@@ -17,7 +17,7 @@
 //!
 //! Reads and writes are followed apart where answers can leave apart: in a cluster, whose writes move their bytes to all
 //! members when they take effect, which is right before they are answered, and pay for checksums and parity there. With
-//! one value for both, reads beside writes would be answered too early because writes are late. A single device's
+//! one value for both, reads alongside writes would be answered too early, because writes are late. A single device's
 //! answers leave in the order of its own clock and have one value.
 //!
 //! Pure: no clock, no files. Who measures (`emulated::path_calibration` and `emulated::path_follower` of

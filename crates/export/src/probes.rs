@@ -1,5 +1,5 @@
-//! Reads that take a constant time by definition: what their clients see beyond it is the cost of the way (see
-//! [`crate::path_cost`]).
+//! Reads that take a constant time by definition: the additional time that their clients see is the cost of
+//! the path (see [`crate::path_cost`]).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What a request does: it is passed on to the back end, and the answer goes out when the back end says so.
+//! What a request does: it is passed to the back end, and the reply is sent when the back end says so.
 //!
 //! All of it happens on one thread, so there are no locks. Clients come through the kernel's FUSE (`fuse::front`) or over
 //! NBD (`nbd::front`); here they are the same.

@@ -1,8 +1,8 @@
 //! What Underlay creates on a host, and its removal: teardown stack, processes, cgroups, mounts, loop devices.
 //!
 //! Everything acquired is first written, durably, to a [`Teardown`] stack in the [`StateDir`], so
-//! that it can be removed by whoever comes next: by [`Teardown::unwind`] at the end of a run, or by
-//! [`clean`] after the owner was killed. The one exception is shared memory, whose names servers draw
+//! that a later process can remove it: by [`Teardown::unwind`] at the end of a run, or by [`clean`]
+//! after the owner was killed. The one exception is shared memory, whose names servers draw
 //! themselves: it is registered as soon as it is seen, and until then its server is.
 //!
 //! What is deliberately not here: anything that knows a database, a device model or a study; the

@@ -1,8 +1,8 @@
-//! The page cache: dropping what is cached of a tree, and counting what is.
+//! The page cache: drops the cached pages of a tree, and counts them.
 //!
-//! Whoever copies a database into place has it in the page cache afterwards, charged to itself. A
-//! server with a memory limit would find its files there and read nothing from storage. So copies
-//! end with a drop, and the count proves it.
+//! After copying a database into place, its pages are in the page cache, charged to the copying
+//! process. A server with a memory limit would find its files there and read nothing from storage.
+//! So copies end with a drop, and the count proves it.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;

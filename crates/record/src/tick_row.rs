@@ -1,7 +1,7 @@
 //! The stored form of one tick: the values as little-endian `f64`, one after the other.
 //!
 //! NaN stands for "missing now" and is kept. A row may be shorter than the list of its series (it
-//! was written before the source grew); what is not there is missing.
+//! was written before the source grew); absent values are missing.
 
 use crate::error::ReadError;
 

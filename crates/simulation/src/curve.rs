@@ -4,8 +4,8 @@
 //! more is offered than the storage takes; *service* counts from the submission, which is what the published
 //! curves show, as their tool starts its clock when a thread is free.
 //!
-//! A curve is read in two ways. What the storage *keeps* is read from the points by a clock that it kept up with, by
-//! response. *As published* is the reading that published numbers stand for: by service, over all points, since that is
+//! A curve is read in two ways. What the storage *keeps* is read from open-loop points without overload, by response
+//! time. *As published* is the reading that published numbers stand for: by service, over all points, since that is
 //! what was plotted. The two must not be mixed: an overloaded point has a fine service time.
 
 use crate::client::ClientSpec;

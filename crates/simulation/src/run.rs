@@ -2,8 +2,8 @@
 //!
 //! Events are of three kinds: something happens in the target, a pause of a closed client ends, an arrival of
 //! an open client is due. At each time, completions come first, then what they set free, then arrivals, so
-//! that the order never depends on anything but the arguments. After the measured window nothing new is
-//! started, and what is in flight is waited for: a target can be used for several runs in a row.
+//! that the order never depends on anything but the arguments. After the measured window no request is
+//! started, and those in flight are waited for: a target can be used for several runs in a row.
 
 use crate::client::{Client, ClientSpec};
 use crate::result::{Second, SimulationResult, StreamResult, access_index};

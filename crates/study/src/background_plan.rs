@@ -1,4 +1,4 @@
-//! Work beside the users: what else uses the volumes, when, and in which designs.
+//! Work alongside the users: what else uses the volumes, when, and in which designs.
 //!
 //! Part of the plan, therefore without serde. Names of volumes were checked against every design concerned when
 //! the plan was made.

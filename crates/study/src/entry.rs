@@ -1,7 +1,7 @@
 //! What a key or a table of a file holds: nothing, something refused, or a value with its place.
 //!
-//! "Refused" is told apart from "absent" so that one mistake is reported once: a refused value is not
-//! also missing.
+//! "Refused" is distinguished from "absent" so that one mistake is reported once: a refused value is
+//! not also missing.
 
 use std::ops::{Deref, Range};
 

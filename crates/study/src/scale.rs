@@ -5,8 +5,8 @@
 //! I/O : CPU) stay. A device or link becomes one part in k of itself: it serves a burst as fast as the
 //! whole, and over a longer time a k-th passes.
 //!
-//! What no scaling can keep is the rate of one reader that never waits: in the long run it gets the rate
-//! of the part. Where that shows, it is said.
+//! No scaling can preserve the rate of one reader that never waits: in the long run it gets the rate of
+//! the part. Where that shows, it is said.
 
 use underlay_core::Bytes;
 use underlay_model::{DeviceProfile, Medium, WriteBuffer};

@@ -1,4 +1,4 @@
-//! From stored readings to differences and rates, for whoever reads a record. Pure.
+//! From stored readings to differences and rates, for readers of a record. Pure.
 //!
 //! A counter was read at some unknown moment within its acquisition window. So the time between two
 //! readings lies between two bounds, and a rate is an interval `[low, high]` around a best estimate,

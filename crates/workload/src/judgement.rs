@@ -1,12 +1,12 @@
 //! What a window of transactions says about a latency target. Pure.
 //!
 //! "p99 = 10 ms" means: at most 1 % of the transactions respond later than 10 ms after their intended start. So the
-//! share of late transactions is what is estimated, and its uncertainty is known: the window is cut into
-//! [`BATCHES`] batches of consecutive spans, whose shares are nearly independent even though neighbouring
-//! transactions are not (batch means; Law and Kelton, "Simulation Modeling and Analysis", chapter 9), and
-//! a one-sided 95 % interval follows from Student's t with [`BATCHES`] - 1 degrees of freedom.
+//! share of late transactions is estimated, with a known uncertainty: the window is cut into [`BATCHES`] batches of
+//! consecutive spans, whose shares are nearly independent even though neighbouring transactions are not (batch
+//! means; Law and Kelton, "Simulation Modeling and Analysis", chapter 9), and a one-sided 95 % interval follows
+//! from Student's t with [`BATCHES`] - 1 degrees of freedom.
 //!
-//! Not here: whether the load was delivered, which only whoever offers it knows.
+//! Not here: whether the load was delivered, which only the load generator knows.
 
 use underlay_core::Nanos;
 

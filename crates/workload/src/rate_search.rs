@@ -1,17 +1,17 @@
-//! The search for the highest rate that meets a latency target. Pure: it says what to measure next, and is
-//! told what was seen, on a host (`underlay::lab`) or in virtual time (`simulation`).
+//! The search for the highest rate that meets a latency target. Pure: it says what to measure next, and
+//! receives the results, on a host (`underlay::lab`) or in virtual time (`simulation`).
 //!
 //! 1. **Bracket.** From the first rate on, doubled while the target is met, halved while it is not, until one rate
 //!    is known that meets it and one that does not.
 //! 2. **Bisect** on the logarithm until the two are within the resolution.
 //! 3. **Confirm.** The rate that was found is measured once more, for twice as long. If it does not hold, the
-//!    bracket is closed below it and the search goes on; so the answer was seen to hold twice.
+//!    bracket is closed below it and the search continues. So the final rate has met the target twice.
 //!
-//! A window that cannot tell is measured again, longer, a few times; then the point estimate decides and the step says
-//! so. One that fails while sessions are lost is measured again as it was, a few times: the database may have been away,
-//! which says nothing about the rate. Nothing is searched below the rate at which a window has too few transactions for
-//! the quantile. After a rate that was too high the load rests until the queues are empty, so that one step does
-//! not pay for another. A saturated generator ends the search: nothing follows about the database above that rate.
+//! An undecided window is measured again, longer, a few times; then the point estimate decides and the step says so. One
+//! that fails while sessions are lost is measured again as it was, a few times: the database may have been away, which
+//! says nothing about the rate. Nothing is searched below the rate at which a window has too few transactions for the
+//! quantile. After a rate that was too high the load rests until the queues are empty, so that one step does not pay for
+//! another. A saturated generator ends the search: nothing follows about the database above that rate.
 
 use underlay_core::Nanos;
 

@@ -1,4 +1,4 @@
-//! Blocks that say who wrote what last, and finding out afterwards whether they still do.
+//! Blocks that carry their last writer and version, and checks whether they still do.
 //!
 //! Every unit of a written request carries a [`stamp`]: which run wrote it, where, with which write, and a checksum
 //! over all of it. A [`Verifier`] knows what each unit of a target must hold now; requests that would meet on a

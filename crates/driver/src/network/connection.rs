@@ -1,4 +1,4 @@
-//! One connection through the network: two sockets, and what is under way between them.
+//! One connection through the network: two sockets, and the data in flight between them.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};

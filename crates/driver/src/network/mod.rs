@@ -3,8 +3,8 @@
 //!
 //! It is one link with two directions, shared by all connections. Bytes are delivered in order and none is lost. A
 //! connection that is opened, closed or reset at one end is so at the other, later by the latency; only the handshake of
-//! TCP itself is as fast as the host's. There are no packets: no headers, no loss, no congestion. A sender is held up
-//! once [`WINDOW_BYTES`] of its connection are under way.
+//! TCP itself is as fast as the host's. There are no packets: no headers, no loss, no congestion. A sender has to wait
+//! once [`WINDOW_BYTES`] of its connection are in flight.
 //!
 //! Nothing of it outlives the process: one thread and its sockets.
 

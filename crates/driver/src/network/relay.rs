@@ -1,4 +1,4 @@
-//! The thread of the network: takes what the sockets have, and delivers it when it is due.
+//! The thread of the network: receives data from the sockets, and delivers it when it is due.
 
 use std::collections::VecDeque;
 use std::io;

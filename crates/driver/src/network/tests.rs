@@ -1,5 +1,5 @@
-//! What passes a network arrives, in order, and not before it may. Times are judged by the fastest of many, which a
-//! busy machine does not change.
+//! Data that passes a network arrives completely, in order, and not too early. Times are judged by the fastest of
+//! many, which a busy machine does not change.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! The end of whoever directs a load generator in another process.
+//! The side that controls a load generator in another process.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::marker::PhantomData;

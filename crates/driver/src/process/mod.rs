@@ -2,7 +2,7 @@
 //! ([`DriverProcess`]), what serves it ([`serve`]), and the lines between them.
 //!
 //! One JSON line each over a Unix socket, one JSON line back. Both ends come from the same program, so the protocol has no
-//! version. It starts no process and knows no control group; whoever starts one connects both ends.
+//! version. It starts no process and knows no control group; the caller that starts one connects both ends.
 
 mod directing;
 mod lost;

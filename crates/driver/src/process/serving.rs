@@ -1,4 +1,4 @@
-//! The end in the load generator's process: carries out what it is told, and stops when nobody tells it anything any more.
+//! The end in the load generator's process: carries out its commands, and stops when the connection ends.
 
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Both ends of a load generator's process, here in one process: what is told arrives, and what is counted comes back.
+//! Both ends of a load generator's process, here in one process: commands arrive, and counts come back.
 
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};

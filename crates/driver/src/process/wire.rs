@@ -1,4 +1,4 @@
-//! The lines between a load generator's process and whoever directs it.
+//! The messages between a load generator's process and its controller.
 
 use std::time::Duration;
 

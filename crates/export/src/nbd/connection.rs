@@ -1,6 +1,8 @@
-//! One client of the NBD server: its socket, what has arrived and is not used up, what could not be sent yet.
+//! One client of the NBD server: its socket, received data that is not processed yet, and data that could not
+//! be sent yet.
 //!
-//! Never blocks. What a slow client does not take is kept, up to a limit above which nothing more is read from it.
+//! Never blocks. Replies that a slow client does not read are kept up to a limit; above it no more requests are
+//! read from the client.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

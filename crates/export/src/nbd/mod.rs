@@ -5,8 +5,8 @@
 //! buffers ([`connection`]), all of them behind one descriptor ([`listener`]), what a request does to a
 //! volume ([`front`]).
 //!
-//! There is neither encryption nor authentication: who may open the unix socket may use the volumes, and TCP is
-//! bound to loopback addresses only.
+//! There is neither encryption nor authentication: users that may open the unix socket may use the volumes, and
+//! TCP is bound to loopback addresses only.
 
 pub(crate) mod connection;
 pub(crate) mod front;

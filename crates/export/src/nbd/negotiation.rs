@@ -1,7 +1,7 @@
 //! The NBD handshake, fixed newstyle: a client chooses an export.
 //!
-//! A state machine over bytes: [`Negotiation::step`] looks at what has arrived and says how much of it is used
-//! up and what to send. Pure: no sockets, no clock.
+//! A state machine over bytes: [`Negotiation::step`] takes received data and returns how much of it was
+//! consumed and what to send. Pure: no sockets, no clock.
 //!
 //! ```text
 //! server: "NBDMAGIC" "IHAVEOPT" flags:u16          client: flags:u32

@@ -1,6 +1,7 @@
 //! The limits of a group: whether they make sense, and how they are written into the group's files.
 //!
-//! What the kernel did not take is returned as [`Unenforced`], with the reason and what would help.
+//! Limits that the kernel did not accept are returned as [`Unenforced`], with the reason and a
+//! remedy.
 
 use std::fs;
 use std::path::Path;

@@ -6,7 +6,7 @@
 //! no other process has cached its files before (see [`crate::page_cache`]).
 //!
 //! Version 1, version 2 and hosts with both are known. Groups are made at the root of each
-//! hierarchy: the group that Underlay itself is in belongs to whoever started it.
+//! hierarchy: the group that Underlay itself is in belongs to its caller.
 //!
 //! What cannot be enforced is never an error: it is returned as [`Unenforced`], and the record
 //! carries it.

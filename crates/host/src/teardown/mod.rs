@@ -4,14 +4,13 @@
 //! reverse order of registration; dropping the last clone does the same. When the owner is killed
 //! its stack stays in the [`StateDir`] and [`clean`] unwinds it.
 //!
-//! **Invariants:** a resource is registered, durably, before it is created. What exists already
-//! cannot be registered. Removing is idempotent, and touches nothing but what was registered. The shared
-//! memory of a PostgreSQL server is registered by its data directory, which the server writes into it. Other
-//! segments are registered when they are there, because their server draws the name: until then the registered process
-//! leads to them.
+//! **Invariants:** a resource is registered, durably, before it is created. What exists already cannot be registered.
+//! Removing is idempotent, and touches nothing but what was registered. The shared memory of a PostgreSQL server is
+//! registered by its data directory, which the server writes into it. Other segments are registered once they exist,
+//! because their server chooses the name: until then the registered process leads to them.
 //!
 //! It deliberately has no notion of what a resource is for, and never asks a server to end politely:
-//! whoever wants that does it before.
+//! a caller that wants that does it before.
 
 mod clean;
 mod orphan;

@@ -1,7 +1,7 @@
 //! The stack of one killed owner, looked at before it is unwound.
 //!
-//! [`super::clean`] unwinds every such stack, whoever uses what is on it. Who knows what a resource is for can be more
-//! careful with its own: find the stack, ask for users, then unwind it alone.
+//! [`super::clean`] unwinds every such stack, even if its resources are in use. A caller that knows the purpose of a
+//! resource can be more careful with its own: find the stack, ask for users, then unwind it alone.
 
 use std::fs;
 

@@ -2,8 +2,8 @@
 //! have to have more of.
 //!
 //! Time in the queue of an open loop, before a session takes a transaction up, is a consequence and
-//! no bottleneck. A wait for a lock is one of what its holder waits for, which is named beside it.
-//! Deliberately not here: single devices and hosts.
+//! no bottleneck. A wait for a lock counts as the wait of the lock's holder, which is named with
+//! it. Deliberately not here: single devices and hosts.
 
 use underlay_engine::result::Place;
 

@@ -1,8 +1,8 @@
 //! What a design carries within a latency target: the highest rate, or whether one rate is within
 //! it.
 //!
-//! The search is the one of `underlay run`: [`RateSearch`] says what to simulate next. A window that
-//! cannot tell goes on; the answer is simulated once more with other transactions, for twice as
+//! The search is the one of `underlay run`: [`RateSearch`] says what to simulate next. An undecided
+//! window is continued; the result is simulated once more with other transactions, for twice as
 //! long. Deliberately not here: which designs are looked at.
 
 use underlay_core::{Nanos, RootSeed};

@@ -3,8 +3,8 @@
 //!
 //! Designs of few devices come first. One that contains a design which meets the target is not
 //! simulated, unless every design is asked for: more of the same hosts, groups and drives are taken
-//! to carry no less. Room comes before speed: what does not hold the volumes with their copies is
-//! not simulated either.
+//! to carry no less. Room comes before speed: designs that do not hold the volumes with their
+//! copies are not simulated either.
 
 use super::carried::{AtRate, Bed, Target};
 use super::family::{Family, Member};

@@ -1,5 +1,5 @@
 //! Whether the capacity devices of a cluster hold what a design asks of them: its volumes with the
-//! copies or the parity of their policy, beside other data.
+//! copies or the parity of their policy, in addition to other data.
 //!
 //! Volumes count with their full size, though clusters store only what was written: a database that
 //! grows into its volume must still fit. Not here: which device holds what.

@@ -1,6 +1,6 @@
 //! The volumes of a design as a target: its devices, or its cluster.
 //!
-//! What a study lets join a cluster before there is load has joined: data moves to it while the simulation goes on.
+//! What a study lets join a cluster before there is load has joined: data moves to it during the simulation.
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{Cluster, ClusterProblem, HostId, HostUse};

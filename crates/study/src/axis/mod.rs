@@ -1,4 +1,4 @@
-//! Axes: what a study varies besides its designs and its users.
+//! Axes: what a study varies in addition to designs and users.
 //!
 //! A study with axes is read and planned once per combination of points, each with its values in their places, so that every
 //! key and every check of the format holds for axes too. The plans are then merged into one ([`merge`]), whose designs are

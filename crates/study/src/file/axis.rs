@@ -1,4 +1,4 @@
-//! `[[axis]]`: what a study varies besides its designs and its users.
+//! `[[axis]]`: what a study varies in addition to designs and users.
 //!
 //! Only the form is read here. What the keys mean is decided by reading the study once per point, with the point's values
 //! in their places ([`crate::axis`]).

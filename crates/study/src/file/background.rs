@@ -1,4 +1,4 @@
-//! `[[background]]`: work beside the users.
+//! `[[background]]`: work alongside the users.
 
 use underlay_core::{Bytes, Nanos};
 

@@ -1,4 +1,4 @@
-//! `[start]`: what a run begins with, beside the database.
+//! `[start]`: what a run begins with, apart from the database.
 
 use crate::entry::Entry;
 use crate::section::*;

@@ -1,4 +1,4 @@
-//! Axes of a plan: what is varied besides designs and users.
+//! Axes of a plan: what is varied in addition to designs and users.
 
 /// What a study varies besides its designs and users.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! What is scheduled within every run: changes of the mix, work beside the users, faults.
+//! What is scheduled within every run: changes of the mix, work alongside the users, faults.
 
 use underlay_core::Nanos;
 

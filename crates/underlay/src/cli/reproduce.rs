@@ -1,8 +1,8 @@
 //! `underlay reproduce`: runs studies of published experiments, and puts their printed numbers beside ours on one page.
 //!
-//! A study whose finished record is there is not run again, and an interrupted one is resumed: the same command goes on
-//! where it was. With `--simulate` studies of databases run in virtual time, never resumed; a later page without it has
-//! both. The page is written after each study.
+//! A study with a finished record is not run again, and an interrupted one is resumed by the same command. With
+//! `--simulate` studies of databases run in virtual time, never resumed; a later page without it has both. The page is
+//! written after each study.
 
 use crate::cli::answer;
 use crate::cli::simulate::points;

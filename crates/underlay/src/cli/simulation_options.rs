@@ -1,5 +1,5 @@
-//! What a simulation of databases depends on, beside the study: options of `run --simulate`, and
-//! what they share with others.
+//! What a simulation of databases depends on, in addition to the study: options of `run
+//! --simulate`, and what they share with others.
 
 use crate::cli::recorded_workload::demands_of;
 use crate::cli::whole_number::whole_number;

@@ -1,7 +1,7 @@
 //! What the lab says while it works, as typed events.
 //!
 //! The lab prints nothing. The terminal, and machine output, are consumers of these events; the record
-//! is written beside them, because it must also hold what nobody watches.
+//! is written separately, because it must also contain what no consumer shows.
 
 use std::path::Path;
 use underlay_core::{Bytes, Dilation, Nanos};

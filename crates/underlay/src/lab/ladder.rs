@@ -1,8 +1,8 @@
 //! Driving one run: warm up with rising load, then climb the ladder of virtual users, second by second.
 //!
-//! Each second everything the load generator did is written to the record, and what surrounds the load is looked after: what
-//! is scheduled is carried out, and a failure ends the run with its cause. What that is, a [`Site`] says: the ladder knows
-//! neither servers nor storage.
+//! Each second everything the load generator did is written to the record, and the server and the storage are monitored:
+//! what is scheduled is carried out, and a failure ends the run with its cause. A [`Site`] says what that is: the ladder
+//! knows neither servers nor storage.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The loads of several databases as one: they begin, rise and are measured together, and what they did adds up.
 //!
-//! Jobs of databases that have no users begin with the users of the others. What they do is counted for each of them and is in no
-//! total: it is another quantity.
+//! Jobs of databases that have no users begin with the users of the others. Their results are counted for each of them and
+//! are in no total: it is another quantity.
 
 use std::cell::{Cell, RefCell};
 

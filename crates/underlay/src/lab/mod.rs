@@ -4,7 +4,7 @@
 //! interleaved order, each from nothing to nothing, and writes everything to one record. It says what it
 //! does through [`event::Event`]s and prints nothing.
 //!
-//! A killed execution goes on where it was: runs that finished stay, the one that was under way is done again.
+//! A killed execution is resumed: finished runs are kept, the interrupted one is repeated.
 
 pub mod abort;
 mod background;

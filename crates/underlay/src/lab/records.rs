@@ -1,4 +1,4 @@
-//! Where records are: names for new ones, and the unfinished one that an execution goes on with.
+//! Where records are: names for new ones, and the unfinished one that an execution resumes.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

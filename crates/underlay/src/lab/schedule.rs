@@ -1,5 +1,5 @@
-//! What is due when, of things that a plan schedules within the phases of a run: faults, changes of weights, work beside
-//! the users. Pure: the caller says which phase began and what time it is, and carries out what is due.
+//! What is due when, of things that a plan schedules within the phases of a run: faults, changes of weights, work
+//! alongside the users. Pure: the caller says which phase began and what time it is, and carries out what is due.
 
 use underlay_core::Nanos;
 use underlay_record::PhaseKind;

@@ -1,4 +1,4 @@
-//! What a search for a rate came to: in words, and as the object of records and of `--json`.
+//! The result of a search for a rate: in words, and as the object of records and of `--json`.
 //!
 //! It measures nothing: [`rate_search`](super::rate_search) does.
 

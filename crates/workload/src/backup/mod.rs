@@ -1,6 +1,6 @@
 //! Backup and restore cycles: the names of the job and of what it counts.
 //!
-//! The data is a population of TPC-C that nobody changes, so that every backup is of the same bytes. What is deliberately not
+//! The data is a population of TPC-C that is never changed, so every backup has the same bytes. What is deliberately not
 //! here: the programs that take backups (they are the engines'), clocks.
 
 use underlay_core::Nanos;

@@ -1,7 +1,7 @@
 //! What a table holds, compared with what should be in it.
 //!
-//! Rows are given in the order of their numbers. A session inserts its slice sequentially, so what is durable of it is a
-//! beginning of it: how much may be there is a [`Claim`], made from what the server acknowledged.
+//! Rows are given in the order of their numbers. A session inserts its slice sequentially, so its durable part is a
+//! prefix of it: how much may be there is a [`Claim`], made from what the server acknowledged.
 
 use sha2::{Digest, Sha256};
 

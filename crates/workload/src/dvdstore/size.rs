@@ -1,7 +1,7 @@
 //! How large a shop is: the published rules from a nominal size to numbers of rows.
 //!
 //! The nominal size is a name, not bytes: it dates from a version without reviews. "10MB" holds 4 million ratings of
-//! reviews and takes some 460 MB in PostgreSQL. Whoever wants bytes asks the database after the load.
+//! reviews and takes some 460 MB in PostgreSQL. For bytes, ask the database after the load.
 //!
 //! Units are decimal: 1 GB is 1,000 MB. Below 1 GB and above it products follow different rules, so 999 MB have more of them
 //! than 1 GB, and 2 GB fewer: that is the published rule, kept so that sizes of the same name hold the same rows.

@@ -1,10 +1,10 @@
 //! A user: one visit of the shop after the other.
 //!
-//! Visit `v` of user `u` is planned when it begins, from the seed, `u` and `v` alone: who comes, which steps, with which
+//! Visit `v` of user `u` is planned when it begins, from the seed, `u` and `v` alone: the customer, the steps, and their
 //! inputs. Every decision has a draw of its own; the kit takes one number for four decisions, so that only new customers
 //! become members or write reviews. What depends on answers: the number that a new customer was given, the amount of the
-//! order, and repeats, when a name was taken or a customer was a member already. A visit whose customer could not come in, or
-//! whose prices stayed unknown, ends there.
+//! order, and repeats, when a name was taken or a customer was a member already. A visit whose customer could not come in,
+//! or whose prices stayed unknown, ends there.
 
 use rand::Rng;
 use rand_pcg::Pcg64;

@@ -1,6 +1,6 @@
 //! How many rows of what: the fixed numbers of the schema (clause 1.2 and 4.3.3).
 //!
-//! Only counts live here; what the rows hold is in [`population`](super::population).
+//! Only counts are here; the content of rows is in [`population`](super::population).
 
 /// Districts per warehouse; they are numbered from 1.
 pub const DISTRICTS_PER_WAREHOUSE: u32 = 10;

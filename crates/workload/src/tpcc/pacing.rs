@@ -1,6 +1,6 @@
 //! Keying and think times (clauses 5.2.5.2 and 5.2.5.4).
 //!
-//! The times of the specification, unscaled; who wants a faster or no pacing multiplies them. A think
+//! The times of the specification, unscaled; callers multiply them for faster or no pacing. A think
 //! time is negative-exponential, `-ln(r) * mean` with `r` uniform in `(0, 1]`, cut at ten times the
 //! mean.
 

@@ -6,8 +6,9 @@
 //! below 1, and in refresh sets (orders go in the order of their keys).
 //!
 //! In reading order: [`Scale`] says how much, [`Population`] makes every row from its key, [`Refreshed`] what refresh
-//! functions did, [`Query`] is a question with its values, [`order_of_stream`] says who asks what when, [`answers`]
-//! computes the answers from the rows alone, without SQL. What is deliberately not here: SQL, clocks.
+//! functions did, [`Query`] is a question with its values, [`order_of_stream`] is the order of queries in each
+//! stream, [`answers`] computes the answers from the rows alone, without SQL. What is deliberately not here: SQL,
+//! clocks.
 
 pub mod answers;
 mod date;

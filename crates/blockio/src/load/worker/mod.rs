@@ -2,7 +2,7 @@
 //! target.
 //!
 //! Everything about a request happens on one thread without locks: due, put into a place of the queue, handed over,
-//! taken, counted. Once a second a worker hands over what it counted. What a request goes through is in `request`.
+//! taken, counted. Once a second a worker hands over what it counted. The steps of a request are in `request`.
 
 mod request;
 

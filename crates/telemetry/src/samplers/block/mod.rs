@@ -7,14 +7,14 @@
 //! * **Needs** the device of each volume in `/proc/diskstats`: a volume on an overlay or network file
 //!   system has none, and the status says so.
 //!
-//! Disks of the host (everything that is not loop, RAM, floppy or optical) are recorded in addition to the
-//! volumes because an emulated volume ends on one of them: that is how a host-limited run shows.
-//! The kernel counts per device, not per folder. A volume that is a folder on a file system, or that shares
-//! its device with another one, therefore has no series of its own: what lies beneath is recorded once, under
-//! the device's name, and a note says which volumes are on it. It attributes nothing to one of them: control groups
-//! count per device and group too, and the server writes its log and its data from the same processes.
-//! It emits no `%util`: with parallel devices `io_ticks` says nothing about being saturated. Use the
-//! queue length, difference of `queue_time` per difference of time, and time per operation.
+//! Disks of the host (everything that is not loop, RAM, floppy or optical) are recorded in addition to the volumes
+//! because an emulated volume ends on one of them: that is how a host-limited run shows. The kernel counts per
+//! device, not per folder. A volume that is a folder on a file system, or that shares its device with another one,
+//! therefore has no series of its own: the device beneath is recorded once, under its name, and a note says which
+//! volumes are on it. It attributes nothing to one of them: control groups count per device and group too, and the
+//! server writes its log and its data from the same processes. It emits no `%util`: with parallel devices
+//! `io_ticks` says nothing about being saturated. Use the queue length, difference of `queue_time` per difference
+//! of time, and time per operation.
 
 mod device;
 mod parse;

@@ -1,8 +1,8 @@
-//! Who is at the root of a lock chain. Pure.
+//! The session at the root of a lock chain. Pure.
 //!
 //! A session that waits on a lock says nothing about why; the session that holds the lock does. The
 //! holder may itself wait on a lock, so the chain is followed to the first session that does not:
-//! its state is what the waiter's time is really spent on.
+//! its state shows what the waiter really waits for.
 
 use crate::item::WaitKey;
 use std::collections::{BTreeMap, BTreeSet};

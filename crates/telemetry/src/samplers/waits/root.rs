@@ -1,9 +1,9 @@
 //! Whom a session waits for that waits for the log or for a page, within one sample. Pure.
 //!
-//! Commits share a flush: one session writes and flushes the log, the others wait for it. What they wait for
-//! is what the writer does: I/O, or a processor. The same holds for sessions that wait for a page which
-//! another session reads. Who writes and who reads is visible in the same sample; where no session is seen to, the
-//! one waited for has no wait of its own, which means that it runs or could.
+//! Commits share a flush: one session writes and flushes the log, the others wait for it. What they wait for is
+//! what the writer does: I/O, or a processor. The same holds for sessions that wait for a page which another
+//! session reads. Who writes and who reads is visible in the same sample; if no session does, the one waited for
+//! has no wait of its own, which means that it is running or runnable.
 
 use super::sample::{Sample, is_client, with_doing};
 use super::threads::Doing;

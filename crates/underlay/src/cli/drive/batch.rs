@@ -1,6 +1,6 @@
 //! Batch insertion on a database of the user's: a job with an end.
 //!
-//! Running it makes the table, fills it, and compares row by row what is there with what was acknowledged. When
+//! Running it creates the table, fills it, and compares its rows one by one with what was acknowledged. When
 //! the server goes away meanwhile, it is waited for, and compared then.
 
 use clap::Args;

@@ -1,6 +1,6 @@
 //! The database of the command: where it is, with which password, and how sessions with it are encrypted.
 //!
-//! A password is taken from where nobody else can read it, and goes nowhere but into the login.
+//! A password is read only from places that no other user can read, and is used only for the login.
 
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Options that several workloads share, and what is wrong with them: numbers out of their range, and options that would have
-//! no effect beside the others. All of it is reported at once, before anything is touched.
+//! Options that several workloads share, and what is wrong with them: numbers out of their range, and options that would
+//! have no effect together with the others. All of it is reported at once, before anything is touched.
 //!
 //! Each workload has the options that mean something for it and no others. An option without a value was not given; its
 //! default is filled in where it is read. What a number may be follows the study format, where it has the same one.

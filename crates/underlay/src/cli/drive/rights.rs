@@ -1,7 +1,7 @@
 //! What to say when the database refuses something that the command's user has no right to: the statements that grant all that the
 //! command needs.
 //!
-//! The server judges what is lacking, in its own words; nothing is granted here.
+//! The server decides which rights are missing; nothing is granted here.
 
 use underlay_database::rights::{Steps, grants};
 

@@ -1,5 +1,5 @@
-//! A prediction as text: what was measured beside its simulation, what is predicted, and what would
-//! change it.
+//! A prediction as text: measured next to simulated results, the predictions, and the what-if
+//! results.
 
 use super::{Answer, OwnRow, Row, p95_ns, range};
 use std::fmt::Write;

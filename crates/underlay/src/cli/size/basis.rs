@@ -1,5 +1,5 @@
-//! What a family of designs is to carry: a database and its users, from a record, from a study, or
-//! described by a few options.
+//! The load that a family of designs must sustain: a database and its users, from a record, from a
+//! study, or described by a few options.
 //!
 //! Options become a study, so that all rules of studies hold; its volumes follow from the size of the
 //! database.

@@ -1,8 +1,8 @@
 //! The causal check: after the last rung, one resource after another is slowed and released again under the same load.
 //!
-//! What is changed when says [`schedule`]; how it is changed, the [`Site`](crate::lab::ladder::Site) and the load generator. What
-//! happened is written to the record period by period; what follows from it is computed by the report. Nothing of this is a
-//! measured window.
+//! [`schedule`] decides what is changed when; the [`Site`](crate::lab::ladder::Site) and the load generator decide how.
+//! What happened is written to the record period by period; what follows from it is computed by the report. Nothing of this
+//! is a measured window.
 
 pub mod perturbation;
 mod schedule;

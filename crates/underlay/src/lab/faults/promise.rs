@@ -1,10 +1,10 @@
 //! Whether what happened is within what a design promises to survive. Pure.
 //!
 //! A policy that tolerates n failures promises that nothing acknowledged is lost while at most n hosts fail at the same
-//! time. A failure counts until everything its host held is in order again, there or rebuilt elsewhere. Silent damage counts to
-//! the end: nobody knows which blocks were read, found damaged and repaired. A policy that promises more counts from the start
-//! of the next run only, one that promises less at once. A mirrored device promises to survive the loss of all its copies but one;
-//! failures of several such devices are no more than those of each.
+//! time. A failure counts until all data of its host is complete again, there or rebuilt elsewhere. Silent damage counts to
+//! the end: it is unknown which blocks were read, found damaged and repaired. A policy that promises more counts from the
+//! start of the next run only, one that promises less at once. A mirrored device promises to survive the loss of all its
+//! copies but one; failures of several such devices are no more than those of each.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Runs that are simulated ahead of the record, one per processor.
 //!
-//! What a run comes to depends on plan and seed alone, so that runs need not wait for each other.
-//! The record is written in the order of the schedule all the same: each run hands its seconds over
+//! The result of a run depends on plan and seed alone, so runs need not wait for each other. The
+//! record is written in the order of the schedule all the same: each run hands its seconds over
 //! through a queue of its own. Nothing here writes or prints.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the jobs of a simulated run came to, in the words of real runs: outcomes, events and
+//! The results of the jobs of a simulated run, in the words of real runs: outcomes, events and
 //! findings.
 //!
 //! Not here: how they go, which the engine model knows.

@@ -1,5 +1,5 @@
-//! Backup and restore cycles in a study: a job. The engine's own programs back up TPC-C's data, which nobody changes, to the volume
-//! `backup`, and restore it to a second place on the volumes of the server.
+//! Backup and restore cycles in a study: a job. The engine's own programs back up TPC-C's data, which does not change, to
+//! the volume `backup`, and restore it to a second place on the volumes of the server.
 //!
 //! The restored copy of the last cycle takes the database's place when the job is done, so that the checks after the run are made on
 //! what was restored.

@@ -1,8 +1,8 @@
 //! The initial rows of every table, as a function of the seed and a number.
 //!
 //! Rows come in *units* that are generated alone, in any order: a customer, a product, an order with its one to nine
-//! lines, a review with its 2 to 39 ratings. Whoever wants rows gives a [`Fields`] that takes their columns one after
-//! the other; nothing is allocated per row.
+//! lines, a review with its 2 to 39 ratings. A caller that needs rows passes a [`Fields`], which receives their
+//! columns one after the other; nothing is allocated per row.
 //!
 //! Not here: column types, SQL, how a row is sent; that is the engine's.
 

@@ -1,8 +1,9 @@
-//! Who is connected with the servers of our datastores on this host: processes, or the kernel itself.
+//! The processes that are connected with the servers of our datastores on this host: processes, or
+//! the kernel itself.
 //!
-//! A network block device names the process that connected it, but not the server. So the servers are looked for, then the other ends
-//! of their sockets, then who holds these. What another user's processes hold is only seen by root, and a server on another host is
-//! never seen.
+//! A network block device names the process that connected it, but not the server. So this finds the servers, then the
+//! other ends of their sockets, then the processes that hold these. What another user's processes hold is only seen by
+//! root, and a server on another host is never seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
