@@ -71,7 +71,7 @@ impl<'t> Ring<'t> {
         loop {
             match self.ring.submit_and_wait(1) {
                 Ok(_) => break,
-                // A signal ended the wait: whoever runs the loop looks at it.
+                // A signal ended the wait: the caller of the loop handles it.
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => break,
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
                 Err(source) => {

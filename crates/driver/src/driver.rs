@@ -238,7 +238,7 @@ impl<B: RunAccounting> Driver<B> {
 
 impl<B: RunAccounting> Drop for Driver<B> {
     fn drop(&mut self) {
-        // A panic of a worker was reported by the panic hook; there is nobody to hand it to.
+        // A panic of a worker was reported by the panic hook; there is no receiver for it.
         let _ = self.end_threads(Nanos::ZERO);
     }
 }
@@ -363,7 +363,7 @@ fn spawn<C: Connector>(
                 Some(runtime.block_on(run_worker(worker, receiver)))
             }
             Err(error) => {
-                // Whoever starts the thread waits for this.
+                // The starter of the thread waits for this.
                 let _ = failure_to.send(error);
                 None
             }

@@ -198,7 +198,7 @@ impl<C: Connector> Worker<C> {
     }
 
     /// Offers arrivals that are due to the users, and sets the timer to the next one; when there are many, to as soon as
-    /// everybody else has had a turn.
+    /// all others have had a turn.
     fn dispatch_arrivals(&self, now: Nanos) {
         let mut schedule = self.schedule.borrow_mut();
         let Some(schedule) = schedule.as_mut().filter(|_| self.is_running()) else { return };

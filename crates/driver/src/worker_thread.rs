@@ -55,7 +55,7 @@ pub(crate) async fn run_worker<C: Connector>(
             biased;
             command = commands.recv(), if listening => match command {
                 Some(command) => obey(&worker, command),
-                // Nobody can stop it any more, so it stops itself.
+                // It can no longer be stopped from outside, so it stops itself.
                 None => {
                     listening = false;
                     worker.stop(Nanos::ZERO);

@@ -16,7 +16,7 @@ use crate::buffers::BufferPool;
 use crate::clock::Clock;
 use crate::path_cost::PathCost;
 
-/// What serves volumes. `C` names whoever is answered: a back end keeps it and hands it back.
+/// What serves volumes. `C` names the client: a back end keeps it and hands it back.
 ///
 /// Everything happens on one thread, and nothing may wait for anything else: what takes time is answered later, by
 /// [`BackEnd::take_due`].
@@ -142,7 +142,7 @@ pub struct Extent {
 /// The answer to a request, which is to leave now.
 #[derive(Debug)]
 pub struct Answer<C> {
-    /// Who is answered; nobody for a part of a request whose other parts are not done: it only counts.
+    /// The client; `None` for a part of a request whose other parts are not done, which only counts.
     pub client: Option<C>,
     /// The volume's number.
     pub volume: usize,

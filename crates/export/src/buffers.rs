@@ -40,7 +40,7 @@ impl BufferPool {
         // Its length is its capacity: it came from here.
         let buffer = buffer.into_boxed_slice();
         let class = class_of(buffer.len());
-        // A shorter one would be handed out to somebody who needs the whole length of its class.
+        // A shorter one would be handed out to a request that needs the whole length of its class.
         debug_assert_eq!(buffer.len(), SMALLEST_BYTES << class, "not a buffer of the pool");
         if let Some(pool) = self.classes.get_mut(class)
             && pool.len() < KEPT[class]

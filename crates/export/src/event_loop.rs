@@ -63,7 +63,7 @@ impl<B: BackEnd<Client>> Server<B> {
             }
             match served {
                 Served::Some => {}
-                // Whoever gets these answers may have more to ask for already.
+                // The clients that get these replies may already have sent more requests.
                 Served::Nothing if gives_way && self.completions.carry_out() => {}
                 Served::Nothing if is_worth_waiting(self, &arrivals) => std::hint::spin_loop(),
                 Served::Nothing => {
@@ -114,7 +114,7 @@ fn serve_device<B: BackEnd<Client>>(
 /// What ended a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
-    /// Somebody on an NBD socket.
+    /// A client on an NBD socket.
     ByClient,
     Otherwise,
 }

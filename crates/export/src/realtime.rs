@@ -37,7 +37,7 @@ pub fn prepare_process() {
 /// kernel's thread for what its answers complete: it has that done itself ([`super::completions`]), several at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Precedence {
-    /// None while nobody granted a priority.
+    /// `None` while no priority was granted.
     priority: Option<i32>,
     gives_way: bool,
 }

@@ -38,7 +38,7 @@ pub struct Server<B> {
     pub(crate) precedence: Precedence,
     /// Of requests of the kernel's FUSE.
     pub(crate) completions: Completions,
-    /// Somebody asked for the end.
+    /// The end was requested.
     pub(crate) is_ending: bool,
     /// Held while modelled times are to be kept.
     awake: Option<CpusAwake>,

@@ -357,7 +357,7 @@ fn under_load(plan: &Plan) -> Nanos {
     // In the first repeat only: each run has its share.
     let causal = procedure.causal.map_or(0, |causal| causal.total().0);
     let causal = causal / u64::from(procedure.repeats.max(1));
-    // Nobody knows how early its condition ends it.
+    // It is unknown how early its condition ends it.
     let after = procedure.cool_down.map_or(0, |cool_down| cool_down.at_most.0);
     let rungs = rung.saturating_mul(rungs);
     Nanos(before.saturating_add(rungs).saturating_add(causal).saturating_add(after))

@@ -25,7 +25,7 @@ words! {
         HostLost = "host-lost",
         /// A host answers nothing, and loses nothing.
         HostFrozen = "host-frozen",
-        /// Some hosts reach each other and nobody else.
+        /// Some hosts reach each other and no other host.
         HostsPartitioned = "hosts-partitioned",
         /// Stored bits of a volume flip silently.
         BitRot = "bit-rot",

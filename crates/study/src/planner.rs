@@ -32,7 +32,7 @@ pub fn plan(study: &Study, options: &PlanOptions, host: &HostView<'_>) -> Result
 
 /// Reads and resolves a study, reporting problems of the file, the options and the host together.
 ///
-/// This is what the command line uses: whoever corrects a file wants the whole list.
+/// The command line uses it, so that a user can correct all errors of a file at once.
 ///
 /// # Errors
 /// Every problem found. After a syntax error only what is certain is reported.

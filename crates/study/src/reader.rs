@@ -63,7 +63,7 @@ impl<'t, 'r> Keys<'t, 'r> {
         }
     }
 
-    /// Makes `finish` propose `key` to whoever wrote `wrong`.
+    /// Makes `finish` propose `key` instead of `wrong`.
     pub fn alias(&mut self, wrong: &'static str, key: &'static str) {
         self.aliases.push((wrong, key));
     }
@@ -124,7 +124,7 @@ impl<'t, 'r> Keys<'t, 'r> {
         taken
     }
 
-    /// Reports the keys that nobody took.
+    /// Reports the keys that were not read.
     pub fn finish(self) {
         if self.free {
             return;

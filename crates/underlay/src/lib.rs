@@ -4,7 +4,7 @@
 //! drives them, records every layer and removes everything again. Storage behaviour, workloads,
 //! statistics and pages are deliberately not here: they live in their own crates.
 
-// Printing is for `output`, which does not panic when nobody reads.
+// Printing is for `output`, which does not panic when the reader is gone.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]

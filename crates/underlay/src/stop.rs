@@ -36,7 +36,8 @@ impl Stop {
         Stop::new(exit_code::RUN_FAILED, message)
     }
 
-    /// A database refused something that its user has no right to; whoever knows what the user wanted adds what to grant.
+    /// A database refused something that its user has no right to; the caller that knows the command adds which rights to
+    /// grant.
     pub fn denied(message: impl Into<String>) -> Stop {
         Stop { is_denial: true, ..Stop::run_failed(message) }
     }

@@ -35,7 +35,7 @@ pub struct LoadSpec<'a> {
     /// An open-loop worker stops sleeping so long before the next arrival and waits awake: exact, but it costs
     /// a processor. Of this host's time. Zero = it always sleeps.
     pub spin: Duration,
-    /// Counts requests as they complete, for whoever looks from outside; [`super::SecondTick`]s come when a second is over.
+    /// Counts requests as they complete, for observers; [`super::SecondTick`]s come when a second is over.
     pub gauge: Option<&'a IoGauge>,
 }
 

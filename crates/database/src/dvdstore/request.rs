@@ -3,7 +3,7 @@
 use underlay_workload::dvdstore::Line;
 use underlay_workload::dvdstore::population::{CUSTOMER_VALUES, Date, Fields, write_customer};
 
-/// The password of everybody.
+/// The password of every customer.
 pub(crate) const PASSWORD: &str = "password";
 
 /// A column of a new customer.

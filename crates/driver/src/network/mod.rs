@@ -81,7 +81,7 @@ impl ClientNetwork {
         let mut relay = Relay::new(listener, server, spec, Arc::clone(&shared))?;
         let (tell, told) = channel();
         let thread = std::thread::Builder::new().name("network".to_string()).spawn(move || {
-            // Whoever starts the thread waits for this.
+            // The starter of the thread waits for this.
             let _ = tell.send(prioritise(PRIORITY).is_ok());
             drop(tell);
             if let Err(error) = relay.run() {
@@ -139,7 +139,7 @@ impl Drop for ClientNetwork {
         // A relay that has ended needs no waking.
         let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // A panic was reported by the panic hook; there is nobody to hand it to.
+            // A panic was reported by the panic hook; there is no receiver for it.
             let _ = thread.join();
         }
     }

@@ -83,7 +83,8 @@ fn every_arrival_is_taken_dropped_or_queued() {
     assert_conserved(&end.tick);
 }
 
-/// Arrivals rest while nobody is active and go on afterwards; a queue that nobody serves stays.
+/// Arrivals pause while no user is active and continue afterwards; a queue that is not served
+/// stays.
 #[test]
 fn the_schedule_rests_without_users() {
     let spec = open(10, 100.0);

@@ -50,8 +50,8 @@ fn an_outage_is_timed_and_survived() {
     assert!(silence.begin <= AWAY.begin && silence.end.0 / 1_000_000 == recovered, "{silence:?}");
 }
 
-/// Acknowledged orders exist; those that the database committed and nobody was told of are among the
-/// unknown; nothing is counted twice.
+/// Acknowledged orders exist; those that the database committed without an acknowledgement are among
+/// the unknown; nothing is counted twice.
 #[test]
 fn the_ledger_knows_what_is_certain_and_what_is_not() {
     let database = going_away();

@@ -37,7 +37,7 @@ impl<B: BackEnd<Client>> Server<B> {
                 self.volume_of(inode)
                     .and_then(|volume| self.write(client, volume, offset, data, Force::Nothing))
             }
-            // The kernel asks no more then, and says success to whoever flushes: a virtual disk without a volatile cache.
+            // The kernel then sends no more flushes and reports success: a virtual disk without a volatile cache.
             Body::Synchronise if self.back_end.is_durable() => Err(Errno::NOSYS),
             Body::Synchronise => {
                 let client = client(unique, AnswerBody::Nothing);

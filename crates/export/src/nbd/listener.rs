@@ -263,7 +263,7 @@ impl NbdListener {
 
     fn accept_tcp(&mut self) {
         while let Some(Ok((stream, _))) = self.tcp.as_ref().map(TcpListener::accept) {
-            // Without delay: replies are small and somebody waits for each.
+            // Without delay: replies are small, and a client waits for each.
             match stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)) {
                 Ok(()) => self.welcome(stream.into()),
                 Err(error) => warn!("an NBD client could not be served: {error}"),

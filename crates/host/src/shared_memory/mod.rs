@@ -144,7 +144,8 @@ pub(crate) fn remove_postgresql(device: u64, inode: u64, owner: u32) -> Result<R
                 is_awaited = true;
                 continue;
             }
-            // The segment that leads to the others goes last: whoever is interrupted finds them again.
+            // The segment that leads to the others goes last: after an interruption the others can be
+            // found again.
             let control = Path::new(POSIX_DIR).join(postgresql::file_name(server.control));
             if let Some(inode) = control.symlink_metadata().ok().map(|facts| facts.ino()) {
                 remove(&Segment::Posix { path: control, inode, owner })?;
@@ -243,7 +244,7 @@ fn remove_posix(path: &Path, inode: u64, owner: u32) -> Result<Attempt, HostErro
     if mapped.contains(path) {
         return Ok(Attempt::InUse);
     }
-    // The list goes last: whoever is interrupted finds it again.
+    // The list goes last: after an interruption it can be found again.
     let listed = postgresql::listed(path, &contents(file));
     for other in listed.iter().filter(|other| is_owned(other, owner)) {
         if mapped.contains(other) {
@@ -283,8 +284,8 @@ fn contents(file: File) -> Vec<u8> {
     bytes
 }
 
-/// What is mapped by any process. Whoever cannot be asked counts as mapping nothing: those are strangers to the
-/// owner's segments.
+/// What is mapped by any process. A process that cannot be inspected counts as mapping nothing: those are
+/// strangers to the owner's segments.
 fn mapped_by_any() -> Vec<Entry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries

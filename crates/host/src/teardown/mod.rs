@@ -178,7 +178,7 @@ impl Stack {
         let before = self.pending.len();
         self.pending.retain(|(pending, _)| *pending != id);
         if self.pending.len() < before {
-            // Not fatal: whoever cleans up finds the resource gone.
+            // Not fatal: a later cleanup finds the resource gone.
             if let Err(error) = self.file.gone(id) {
                 tracing::warn!(%error, "could not note that a resource is gone");
             }

@@ -11,7 +11,7 @@ use super::stack_file::{Contents, EXTENSION, StackFile, Takeover};
 use crate::error::HostError;
 use crate::state_dir::StateDir;
 
-/// A stack whose owner is dead. Nobody else unwinds it as long as this lives.
+/// A stack whose owner is dead. No other process unwinds it as long as this exists.
 #[derive(Debug)]
 pub struct Orphan {
     file: StackFile,
@@ -46,7 +46,7 @@ impl Orphan {
         self.contents.pending.iter().map(|(_, resource)| resource)
     }
 
-    /// Removes everything on it, last first, whoever uses it.
+    /// Removes everything on it, last first, even if it is in use.
     pub fn unwind(self) -> CleanReport {
         let mut report = CleanReport::default();
         unwind_orphan(self.file, self.contents, &mut report);

@@ -132,7 +132,7 @@ pub(super) fn get<T: rusqlite::types::FromSql>(
     row.get(column).map_err(|source| ReadError::Sqlite { what, source })
 }
 
-/// A text, made safe to print: whoever wrote the record may not have been us.
+/// A text, made safe to print: the record may have been written by another program.
 pub(super) fn text(row: &Row<'_>, column: usize, what: &'static str) -> Result<String, ReadError> {
     get::<String>(row, column, what).map(safe)
 }

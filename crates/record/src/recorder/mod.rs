@@ -62,8 +62,8 @@ impl Recorder {
         Ok(Recorder::over(connection, path, manifest.clone(), Some(lock)))
     }
 
-    /// Creates a record that nobody else sees and that is gone with this recorder, also when the process is killed: for
-    /// executions that are not to be kept. It takes space in SQLite's folder for temporary files.
+    /// Creates a record that no other process sees and that is removed with this recorder, also when the process is
+    /// killed: for executions that are not to be kept. It takes space in SQLite's folder for temporary files.
     pub fn create_temporary(manifest: &Manifest) -> Result<Recorder, OpenError> {
         // SQLite's name of a private database on disk.
         let path = Path::new("");

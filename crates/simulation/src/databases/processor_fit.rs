@@ -97,7 +97,7 @@ impl FitPoint {
         let design = &point.designs[self.design];
         let made = match scenario(point, design, self.users, assumed) {
             Ok(made) if asks_at_once(&made) => made,
-            // What cannot be simulated is told by whoever simulates the study.
+            // Studies that cannot be simulated are reported by the caller.
             Ok(_) | Err(_) => return Ok(None),
         };
         let Ok(target) = DesignTarget::in_study(point, self.design, seed.child("storage", 0))

@@ -101,7 +101,7 @@ section! {
         "db-size" db_size: Entry<String> = One(text());
         /// Visits of new customers, in percent.
         "pct-newcustomers" pct_newcustomers: Entry<u64> = One(whole(0..=100));
-        /// Visits in which somebody becomes a member, in percent.
+        /// Visits in which a customer becomes a member, in percent.
         "pct-newmember" pct_newmember: Entry<u64> = One(whole(0..=100));
         /// Searches per visit on average.
         "n-searches" n_searches: Entry<u64> = One(whole(1..=1000));

@@ -87,7 +87,8 @@ impl Checks {
     /// What follows from them; `when` is ` before the run` or so.
     ///
     /// # Errors
-    /// A violation, else a check that could not be made: what nobody could look at may well be right.
+    /// A violation, else a check that could not be made: data that could not be checked may
+    /// well be right.
     pub fn verdict(&self, when: &str) -> Result<(), Stop> {
         let say = |check: &Checked| format!("consistency{when}: {}", check.describe());
         let is_violated = |check: &&Checked| matches!(check.outcome, CheckOutcome::Violated { .. });

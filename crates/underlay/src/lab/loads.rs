@@ -18,7 +18,7 @@ use crate::lab::samplers::DriverGauge;
 /// The loads of all databases of a run. At least one has users, and all that have users have the same kind of workload.
 pub struct Loads<'a> {
     loads: Vec<Load<'a>>,
-    /// What ticks counted and nobody took yet: position of the load, and its part.
+    /// Counts of ticks that were not taken yet: position of the load, and its part.
     parts: RefCell<Vec<(usize, DriveTick)>>,
 }
 

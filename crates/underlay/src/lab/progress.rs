@@ -130,7 +130,7 @@ impl Observer for Progress {
                     self.line(&format!("recording to {}", record.display()));
                 }
                 let left = count(runs - runs_done, "run");
-                // Nobody knows how long a simulation takes.
+                // The duration of a simulation is unknown.
                 let about = match *expected {
                     Nanos::ZERO => String::new(),
                     expected => format!(", about {expected}"),

@@ -35,7 +35,7 @@ impl SharedRecorder {
             Ok(recorder) => {
                 recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish(status)
             }
-            // Somebody still writes, which only a panic can cause: what is committed is safe, and the record
+            // A thread still writes, which only a panic can cause: what is committed is safe, and the record
             // says that it was not finished.
             Err(_) => Ok(()),
         }

@@ -206,7 +206,7 @@ mod tests {
         let record = Record::open_read_only(&path).unwrap();
         let events = record.events(Some(run)).unwrap();
         let told: Vec<_> = events.iter().map(|event| (&*event.kind, &*event.text)).collect();
-        // The fault is recorded by whoever planned it.
+        // The fault is recorded by the code that planned it.
         assert_eq!(told, [("storage", "a host"), ("resync", "a resync")]);
         let apart = events[1].at.0 - events[0].at.0;
         assert_eq!(apart, 600_000_000);

@@ -48,7 +48,7 @@ impl Verified {
     /// What checks amount to, of a server that crashed for this reason, if it did.
     ///
     /// # Errors
-    /// Checks that a crash kept from being made: nobody knows then whether the data is right.
+    /// Checks that a crash prevented: it is then unknown whether the data is right.
     pub fn of(checks: &[Checked], crash: Option<&str>) -> Result<Verified, Abort> {
         let is_violated =
             |result: &&Checked| matches!(result.outcome, CheckOutcome::Violated { .. });
@@ -61,7 +61,7 @@ impl Verified {
     }
 }
 
-/// Why the server, or all of its sessions, ended although nobody asked, if that happened since this was last asked.
+/// Why the server, or all of its sessions, ended unexpectedly, if that happened since the last call.
 fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
     match server.liveness().during("look after the database server")? {
         Liveness::Died(log) => Ok(Some(log.headline())),
@@ -69,8 +69,8 @@ fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
     }
 }
 
-/// Why the server, or all of its sessions, ended although nobody asked, if that happened before these checks ended.
-/// Where one could not be made, the server has a moment to say why.
+/// Why the server, or all of its sessions, ended unexpectedly, if that happened before these checks ended. Where
+/// one could not be made, the server has a moment to say why.
 ///
 /// # Errors
 /// Its process could not be looked after.

@@ -65,7 +65,7 @@ impl Claim {
         Claim { slice, least: 0, most: 0, whole: true }
     }
 
-    /// Nobody knows how far the session came.
+    /// It is unknown how far the session came.
     pub fn unknown(slice: Slice, all_or_nothing: bool) -> Claim {
         Claim { slice, least: 0, most: slice.rows(), whole: all_or_nothing }
     }

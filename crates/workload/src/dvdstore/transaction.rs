@@ -5,7 +5,7 @@
 pub enum Step {
     /// A known customer logs in and sees the last purchases.
     Login,
-    /// Somebody registers.
+    /// A customer registers.
     NewCustomer,
     /// A customer becomes a member.
     NewMember,

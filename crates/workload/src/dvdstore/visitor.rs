@@ -244,7 +244,7 @@ impl Visitor {
         Transaction::Search { step, text, batch: self.batch(random), depth }
     }
 
-    /// Lines by product: everybody locks stock in the same order.
+    /// Lines by product: all visitors lock stock in the same order.
     fn fill_cart(&self, random: &mut Pcg64) -> Vec<Line> {
         let count = around(random, self.parameters.behaviour.n_line_items).min(LINES_MAX);
         let mut lines: Vec<Line> = (0..count)

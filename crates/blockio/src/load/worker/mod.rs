@@ -190,7 +190,7 @@ impl<'a> Worker<'a> {
         }
         let now = self.now();
         self.hand_over(now.max(self.second.begin));
-        // Nobody listens only when the load was given up.
+        // The receiver is gone only if the load was cancelled.
         let _ = self.sender.send(Message::End(self.end));
     }
 
@@ -349,7 +349,7 @@ impl<'a> Worker<'a> {
             processor: processor.saturating_sub(self.processor),
         };
         self.processor = processor;
-        // Nobody listens only when the load was given up.
+        // The receiver is gone only if the load was cancelled.
         let _ = self.sender.send(Message::Tick(tick));
     }
 }

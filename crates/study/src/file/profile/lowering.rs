@@ -87,7 +87,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whoever changes a number of a profile assumes it, unless they say how they know.
+    /// A changed number of a profile counts as assumed, unless its source is given.
     fn basis(&mut self, file: &Profile, base: Option<&DeviceProfile>) -> Basis {
         let numbers =
             file.medium.is_present() || file.link.is_present() || file.write_buffer.is_present();

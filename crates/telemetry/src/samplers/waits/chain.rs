@@ -50,7 +50,7 @@ pub(super) const LOCK: &str = "Lock";
 pub(super) fn roots(links: &BTreeMap<i32, Link>, waiters: &[i32]) -> Vec<Holder> {
     let blocked = |waiter: &&i32| {
         let blockers = links.get(waiter).and_then(|link| link.blockers.as_ref());
-        // Nobody blocks it any more: it got the lock between the two looks.
+        // It is no longer blocked: it got the lock between the two readings.
         blockers.is_some_and(|blockers| !blockers.is_empty())
     };
     waiters.iter().filter(blocked).map(|waiter| root(links, *waiter)).collect()

@@ -121,7 +121,7 @@ mod tests {
         }
         let writer = background("walwriter", "IO", "WalSync", Some(Doing::InIo));
         assert_eq!(find(&vec![waiter.clone(), writer.clone()]).log, [key_of(&writer)]);
-        // Whoever holds the lock is not in I/O: it runs, or waits for a processor.
+        // The holder of the lock is not in I/O: it runs, or waits for a processor.
         assert_eq!(find(&vec![waiter]).log, [awake()]);
         let woken = session("LWLock", "WALWrite", Some(Doing::Awake));
         assert_eq!(find(&vec![woken]), Roots::default());

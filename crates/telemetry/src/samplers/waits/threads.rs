@@ -178,7 +178,7 @@ mod tests {
         assert!(of("postgresql://me@db.example.net/x").is_none());
         assert!(of("postgresql://me@10.1.2.3/x").is_none());
         let mut here = of("postgresql://me@127.0.0.1/x").expect("this host");
-        // This process is no server, and so its number belongs to nobody who is asked about.
+        // This process is not a server, so its number belongs to no session.
         assert_eq!(here.doing(std::process::id() as i32), None);
         assert_eq!(here.doing(0), None);
     }

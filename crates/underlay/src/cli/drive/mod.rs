@@ -218,7 +218,7 @@ fn carry_out_steps<S: External>(
         let lock = access.runtime.block_on(run_lock::hold(access.target, command.name));
         let _lock = match lock {
             Ok(lock) => Some(lock),
-            // A database that does not exist before the run cannot be locked; nobody drops it meanwhile.
+            // A database that does not exist before the run cannot be locked, and need not be.
             Err(_) if is_made_by_run => None,
             Err(error) => return Err(stopped("lock the tables against removal", error)),
         };

@@ -76,7 +76,7 @@ pub(super) fn run_users<S: External>(
     };
     let mut site = CountedSite { ask: &ask, first: None, last: None };
     let recorder = recording::create(command, access, subject, &plan)?;
-    // Nobody knows how long a search takes.
+    // The duration of a search is unknown.
     let expected = match plan.procedure.search {
         Some(_) => Nanos::ZERO,
         None => Nanos(plan.procedure.ramp_up.0 + plan.procedure.measure.0),

@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         let per_target: u32 = profile.jobs.iter().map(|job| job.concurrency.in_flight()).sum();
         watch.load_began(label, per_target);
         let mut seconds = Vec::new();
-        // The load ends when whoever watches it cannot.
+        // The load ends when its observer fails.
         let is_lost = Cell::new(false);
         let mut lost = None;
         let result = run_load(

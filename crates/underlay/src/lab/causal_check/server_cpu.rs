@@ -24,13 +24,13 @@ pub struct ServerCpu<'a> {
     /// The limit of the study, which is in force when nothing is changed.
     usual: Option<f64>,
     before: Option<Reading>,
-    /// Processors that the server used, and that nobody used, in the last measured window.
+    /// Processors that the server used or that were idle, in the last measured window.
     available: Option<f64>,
     /// Whether others used most of the host then: what the server could have had is not known.
     is_crowded: bool,
 }
 
-/// Part of the host that the server and nobody must have had together.
+/// Part of the host that server and idle time together must have had.
 const SHARE_MIN: f64 = 0.5;
 
 /// What had been used at a moment.

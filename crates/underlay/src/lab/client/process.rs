@@ -173,7 +173,8 @@ impl<B: RunAccounting> LocalDriver<B> {
 /// Serves as a load generator's process: what `underlay client` (hidden) does.
 ///
 /// # Errors
-/// If whoever started it says nothing that can be understood, or the connection with it fails.
+/// If the message of the starting process cannot be parsed, or the connection with it
+/// fails.
 pub fn serve(socket: &Path) -> Result<(), Stop> {
     let failed = |error: io::Error| {
         Stop::run_failed(format!("the load generator lost its connection to the lab: {error}"))

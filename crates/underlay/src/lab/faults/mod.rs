@@ -121,7 +121,7 @@ impl<'a> Faults<'a> {
         !self.happened.is_empty()
     }
 
-    /// Whether the database is down and nobody should be surprised by it.
+    /// Whether the database is down as expected.
     pub fn is_down(&self) -> bool {
         self.down.is_some()
     }

@@ -210,7 +210,7 @@ mod tests {
         rebuilding.note(&lost("b"), Nanos::from_secs(100), 3);
         assert_eq!((rebuilding.at_once(), rebuilding.exceeded_by()), (2, Some("host b is lost")));
 
-        // So soon after the first, nobody has noticed it yet.
+        // So soon after the first, it has not been noticed yet.
         let mut unnoticed = promise(1);
         unnoticed.note(&lost("a"), Nanos::from_secs(1), 0);
         unnoticed.note(&lost("b"), Nanos::from_secs(3), 0);

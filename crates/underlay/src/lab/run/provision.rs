@@ -101,7 +101,7 @@ pub struct Ground<'a> {
     pub scratch: &'a Path,
     /// The program that serves emulated volumes.
     pub server_program: &'a Path,
-    /// Who the volumes belong to; this process, when there is nobody.
+    /// Owner of the volumes; this process if there is none.
     pub owner: Option<&'a User>,
 }
 

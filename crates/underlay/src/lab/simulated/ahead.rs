@@ -69,8 +69,7 @@ impl Steps {
 pub struct Ahead(Vec<Option<Steps>>);
 
 impl Ahead {
-    /// Begins to simulate the runs that are not done. Where nobody takes their steps any more, they
-    /// end.
+    /// Begins to simulate the runs that are not done. If their steps are no longer taken, they end.
     pub fn begin<'scope>(
         scope: &'scope Scope<'scope, '_>,
         (plan, how, bed): (&'scope Plan, &'scope How, &'scope Bed),
@@ -98,7 +97,7 @@ impl Ahead {
                     if let Err(Left::Refused(why)) =
                         simulate(point, run.design, (how, bed), seed, &send)
                     {
-                        // Nobody hears it who has gone.
+                        // The receiver may be gone.
                         send.send(Step::Refused(why)).ok();
                     }
                 }
@@ -115,7 +114,7 @@ impl Ahead {
 
 /// Why a run did not come to its end.
 enum Left {
-    /// Nobody takes its steps.
+    /// Its steps are no longer taken.
     Alone,
     /// It cannot be simulated.
     Refused(String),

@@ -311,7 +311,7 @@ impl RunPhases<'_> {
     }
 }
 
-/// What records say of a database that nobody installed.
+/// What records say of a database that was not installed.
 fn engine_document(kind: EngineKind) -> Value {
     json!({ "engine": kind.as_str(), "version": "modelled" })
 }

@@ -119,7 +119,7 @@ impl Subject for BackupSubject {
         _: CheckMoment,
         _: Option<(&(), &Self::Accounting)>,
     ) -> Result<Vec<Checked>, Stop> {
-        // Nobody changed anything: after the run everything must be as it was loaded, too.
+        // Nothing was changed: after the run everything must be as it was loaded, too.
         let tables = TableNames::of(access.target.engine);
         self.population.check_tables(access, &tables, CheckMoment::Before, None)
     }

@@ -18,7 +18,7 @@ pub(super) const COLUMNS: &str = "customerid, firstname, lastname, address1, add
 /// Columns of a customer without the id: what a new customer types in.
 pub const CUSTOMER_VALUES: usize = 19;
 
-/// The password of everybody.
+/// The password of every customer.
 pub(in crate::dvdstore) const PASSWORD: &str = "password";
 
 #[derive(Clone, Debug)]
