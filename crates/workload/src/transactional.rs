@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(read("write=0"), Err(WeightsError::Nothing));
         assert_eq!(
             read("writes=1").unwrap_err().to_string(),
-            "`writes` is no transaction of some; use read_only, write"
+            "`writes` is not a transaction of some; use read_only, write"
         );
         assert_eq!(
             read("write").unwrap_err().to_string(),

@@ -325,6 +325,6 @@ mod tests {
         let found = Programs::of(&install(Flavour::Mariadb, dir.path())).unwrap();
         assert!(found.backup.starts_with(dir.path()) && found.unpack.starts_with(dir.path()));
         let error = Programs::of(&install(Flavour::Mysql, dir.path())).unwrap_err().to_string();
-        assert!(error.starts_with("MySQL 8.4 has no backups here"), "{error}");
+        assert!(error.starts_with("backups of MySQL 8.4 are not possible here"), "{error}");
     }
 }

@@ -257,7 +257,7 @@ mod tests {
         let reasons: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(reasons.len(), 4, "{reasons:?}");
         assert!(reasons.iter().any(|text| text.contains("finds a free one")), "{reasons:?}");
-        assert!(reasons.iter().any(|text| text.contains("set as `FSYNC` already")), "{reasons:?}");
+        assert!(reasons.iter().any(|text| text.contains("already set as `FSYNC`")), "{reasons:?}");
     }
 
     #[test]

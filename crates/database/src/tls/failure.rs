@@ -209,7 +209,7 @@ mod tests {
         assert!(lost.to_string().ends_with("close_notify"), "{lost}");
         let refused = Error::AlertReceived(AlertDescription::UnknownCA);
         let refused = TlsFailure::of(io::Error::new(io::ErrorKind::InvalidData, refused), "h");
-        let said = "does not know who issued the client's certificate: name one";
+        let said = "does not trust the issuer of the client's certificate: name one";
         assert!(refused.to_string().contains(said), "{refused}");
     }
 }

@@ -289,7 +289,7 @@ mod tests {
             ("\"format\": 1", "\"format\": 9", "format 9"),
             ("\"xfs\"", "\"zfs\"", "`zfs` is not a known file system"),
             ("\"seed\"", "\"sead\"", "unknown field `sead`"),
-            ("\"device\": \"nvme\"", "\"device\": \"sata\"", "lies on `sata`"),
+            ("\"device\": \"nvme\"", "\"device\": \"sata\"", "is on `sata`"),
         ] {
             assert!(text.contains(from), "{text}");
             std::fs::write(&path, text.replace(from, to)).unwrap();

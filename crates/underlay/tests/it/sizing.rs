@@ -240,7 +240,10 @@ fn a_study_brings_its_workload_and_bad_requests_are_refused_with_all_reasons() {
         ],
         &["2 problems", "hosts is varied twice", "there is no device `none`"],
     );
-    refused(&["size", "--study", "small.toml", "--rate", "1", "--slo", "p99=1s"], &["no cluster"]);
+    refused(
+        &["size", "--study", "small.toml", "--rate", "1", "--slo", "p99=1s"],
+        &["is not a cluster"],
+    );
     refused(&["size", "--study", "small.toml", "--rate", "1", "--slo", "p99"], &["p99=10ms"]);
     refused(
         &["size", "--study", "small.toml", "--rate", "1", "--slo", "p99=1s", "--vary", "hosts=0"],

@@ -166,7 +166,7 @@ fn volumes_outlive_stops_and_kills() {
     store.volume("stop", &[]).expect(0);
     store.wait_for_nothing_on_host();
     assert_eq!(store.json("list", &[])["running"], false);
-    store.refusal("stat", &[], "does not run");
+    store.refusal("stat", &[], "is not running");
     store.volume("start", &[]).expect(0);
     witness.check(&store);
     witness.write(&store);

@@ -132,6 +132,6 @@ mod tests {
         }
         assert_eq!("read-write".parse(), Ok(Script::ReadWrite));
         let error = "select".parse::<Script>().unwrap_err().to_string();
-        assert!(error.starts_with("`select` is no script of sysbench; use one of read_write, "));
+        assert!(error.starts_with("`select` is not a sysbench script; use one of read_write, "));
     }
 }

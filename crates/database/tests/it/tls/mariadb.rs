@@ -58,7 +58,7 @@ fn every_mode_with_every_certificate() {
         (Shown::Expired, "ssl-mode=required", "", Encrypted(Nothing)),
         (Shown::Expired, "ssl-mode=verify_ca", roots, Refused("expired")),
         (Shown::Nameless, "ssl-mode=verify_ca", roots, Encrypted(Issuer)),
-        (Shown::Nameless, "ssl-mode=verify_identity", roots, Refused("names no host")),
+        (Shown::Nameless, "ssl-mode=verify_identity", roots, Refused("has no host name")),
     ];
     let mut shown = Shown::Good;
     for (certificate, mode, roots, expected) in table {

@@ -100,7 +100,7 @@ fn every_mode_with_every_certificate() {
         (Shown::Expired, "sslmode=require", "", Encrypted(Nothing)),
         (Shown::Expired, "sslmode=verify-ca", roots, Refused("expired")),
         (Shown::Nameless, "sslmode=verify-ca", roots, Encrypted(Issuer)),
-        (Shown::Nameless, "sslmode=verify-full", roots, Refused("names no host")),
+        (Shown::Nameless, "sslmode=verify-full", roots, Refused("has no host name")),
     ];
     let mut shown = Shown::Good;
     for (certificate, mode, roots, expected) in table {

@@ -212,7 +212,7 @@ mod tests {
         for part in ["300 users need 300 connections", "allows 97", "add --connections 89"] {
             assert!(said.contains(part), "{said}");
         }
-        assert!(too_many(300, Some(97), 97, 2).unwrap().contains("ask for --connections 89"));
+        assert!(too_many(300, Some(97), 97, 2).unwrap().contains("use --connections 89"));
         assert_eq!(too_many(300, Some(89), 97, 2), None);
         assert_eq!((too_many(95, None, 97, 2), too_many(10, Some(200), 97, 2)), (None, None));
         assert!(too_many(96, None, 97, 2).is_some(), "no room for the counts");

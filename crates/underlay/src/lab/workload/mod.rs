@@ -334,7 +334,7 @@ mod tests {
         );
         assert_eq!(
             says(CheckOutcome::Failed { error: "no table".to_string() }),
-            "c1 (sums) could not be made: no table"
+            "c1 (sums) could not be checked: no table"
         );
     }
 }
