@@ -6,8 +6,11 @@
 
 mod check;
 mod connector;
+mod error;
+mod failure;
 mod inputs;
 mod load;
+mod marker;
 mod others;
 mod procedures;
 mod rows;
@@ -29,66 +32,12 @@ pub use underlay_workload::tpcc::Outcome;
 
 pub use sql::{identity, identity_for, schema_sql};
 
-use crate::connection::RequestError;
 use crate::dispatch::with_engine;
-use crate::error::{CommitState, SessionError};
+use crate::error::SessionError;
 use crate::target::Target;
-
-/// Version of the population and of the marker. A change makes older databases unusable for new runs.
-pub(crate) const MARKER_FORMAT: i32 = 1;
-
-/// Why something could not be done with the TPC-C schema.
-#[derive(Debug, thiserror::Error)]
-pub enum TpccError {
-    /// There is a schema `tpcc` that Underlay did not make.
-    #[error(
-        "the database has a schema `tpcc` (MariaDB: tables) that underlay did not create; use another database, \
-         remove it yourself, or replace it with --replace-foreign"
-    )]
-    Foreign,
-    /// There is one already.
-    #[error(
-        "the database already holds a population; drop it first (`underlay drive tpcc --drop`)"
-    )]
-    AlreadyLoaded,
-    /// There is none.
-    #[error("the database holds no population; load it first (`underlay drive tpcc --load`)")]
-    NotLoaded,
-    /// There are no foreign tables either.
-    #[error("the database has no table `warehouse` with rows, so no tables of TPC-C to check")]
-    NoTables,
-    /// A load did not complete.
-    #[error("the population is incomplete: a load was interrupted; drop it and load again")]
-    Incomplete,
-    /// Made by a version that generated other data.
-    #[error(
-        "the population has format {found}, this version creates format {expected}; drop it and load again"
-    )]
-    OtherFormat {
-        /// Format in the database.
-        found: i32,
-        /// Format of this version.
-        expected: i32,
-    },
-    /// The marker carries parameters that no population can have.
-    #[error("the population's marker is damaged: {0}")]
-    Damaged(#[from] underlay_workload::tpcc::ParametersError),
-    /// The database refused something.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The load's own threads could not be started.
-    #[error("could not start a loader: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
-/// What the marker says.
-#[derive(Clone, Debug)]
-pub struct Described {
-    /// What the population was made from.
-    pub parameters: Parameters,
-    /// Identity of the population as given when it was loaded.
-    pub identity: String,
-}
+pub use error::TpccError;
+pub use marker::Described;
+pub(crate) use marker::MARKER_FORMAT;
 
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///
@@ -132,16 +81,4 @@ pub async fn describe(target: &Target) -> Result<Described, TpccError> {
 pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
     let work = async { with_engine!(target.engine, C => schema::drop_schema::<C>(target).await) };
     target.stop.unless(work).await
-}
-
-impl From<RequestError> for TpccError {
-    fn from(error: RequestError) -> TpccError {
-        TpccError::Session(error.into())
-    }
-}
-
-impl From<tokio_postgres::Error> for TpccError {
-    fn from(error: tokio_postgres::Error) -> TpccError {
-        TpccError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
-    }
 }

@@ -5,8 +5,8 @@
 use underlay_workload::tpcc::{NewOrder, Profile, Tpcc, Transaction};
 
 use super::Outcome;
+use super::failure::Failure;
 use super::inputs::{SortedLines, int, selector};
-use super::session::Failure;
 use super::sql::{Calls, dialect};
 use crate::connection::Value::{Cents, Int, Ints};
 use crate::connection::{Connection, RequestError, Row};

@@ -6,11 +6,12 @@
 
 use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc, Transaction};
 
+use super::failure::Failure;
 use super::procedures::Procedures;
 use super::sql::{dialect, identity};
 use super::statements::{Arrays, Returning};
 use super::{Mode, Outcome};
-use crate::connection::{Connection, RequestError};
+use crate::connection::Connection;
 use crate::dispatch::{AnySession, SessionFamily, on_session, open_session};
 use crate::error::{CommitState, SessionError};
 use crate::schema_ownership::WorkloadTables;
@@ -62,12 +63,6 @@ impl Session {
     pub async fn server_task(&mut self) -> Result<u32, SessionError> {
         Ok(on_session!(&mut self.0, session => session.connection.server_task().await)?)
     }
-}
-
-/// An error on the way to an [`Outcome`], with what was known of the commit.
-pub(super) struct Failure {
-    pub error: RequestError,
-    pub commit: CommitState,
 }
 
 struct EngineSession<C: Connection> {

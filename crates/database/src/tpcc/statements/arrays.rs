@@ -19,8 +19,8 @@ use crate::connection::Value::{Cents, Int, Text};
 use crate::connection::{Connection, RequestError, Row, Sql};
 use crate::error::CommitState;
 use crate::tpcc::Outcome;
+use crate::tpcc::failure::Failure;
 use crate::tpcc::inputs::int;
-use crate::tpcc::session::Failure;
 
 const DISTRICTS: usize = 10;
 

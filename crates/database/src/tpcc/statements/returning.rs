@@ -16,8 +16,8 @@ use crate::connection::Value::{self, Cents, Int, Text};
 use crate::connection::{Connection, Kind, RequestError, Row, Sql};
 use crate::error::CommitState;
 use crate::tpcc::Outcome;
+use crate::tpcc::failure::Failure;
 use crate::tpcc::inputs::{SortedLines, int};
-use crate::tpcc::session::Failure;
 
 const DISTRICTS: i32 = 10;
 
