@@ -24,7 +24,9 @@ use underlay_workload::tpcc::Parameters;
 pub use crate::load_report::LoadReport;
 pub use check::{CheckMoment, CheckOptions, CheckReport, CheckResult, OrderNumbers, TableNames};
 pub use connector::TpccConnector;
+pub use error::TpccError;
 pub use load::{LoadOptions, LoadProgress, LoadStage};
+pub use marker::Described;
 pub use others::others;
 pub use session::Session;
 pub use underlay_core::{CallMode as Mode, CheckOutcome};
@@ -35,9 +37,6 @@ pub use sql::{identity, identity_for, schema_sql};
 use crate::dispatch::with_engine;
 use crate::error::SessionError;
 use crate::target::Target;
-pub use error::TpccError;
-pub use marker::Described;
-pub(crate) use marker::MARKER_FORMAT;
 
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///

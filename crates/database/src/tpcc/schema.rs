@@ -6,8 +6,9 @@
 use underlay_core::RootSeed;
 use underlay_workload::tpcc::{Entropy, Parameters};
 
+use super::TpccError;
+use super::marker::{Described, MARKER_FORMAT};
 use super::sql::dialect;
-use super::{Described, MARKER_FORMAT, TpccError};
 use crate::connection::{Connection, is_true};
 use crate::error::SessionError;
 use crate::schema_ownership::WorkloadTables;

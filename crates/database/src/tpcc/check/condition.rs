@@ -1,6 +1,8 @@
 //! A condition: a query that returns the number of violating rows, and a description of one of them.
 
-use super::{CheckMoment, CheckOutcome, CheckResult};
+use underlay_core::CheckOutcome;
+
+use super::{CheckMoment, CheckResult};
 
 /// One condition.
 pub struct Condition {
@@ -32,9 +34,9 @@ impl Condition {
 }
 
 /// Of every population.
-pub(crate) const ALWAYS: &[CheckMoment] = &[CheckMoment::AfterLoad, CheckMoment::AfterRun];
+pub(super) const ALWAYS: &[CheckMoment] = &[CheckMoment::AfterLoad, CheckMoment::AfterRun];
 /// Of one that was never used.
-pub(crate) const AFTER_LOAD: &[CheckMoment] = &[CheckMoment::AfterLoad];
+pub(super) const AFTER_LOAD: &[CheckMoment] = &[CheckMoment::AfterLoad];
 
 /// Declares an engine's conditions.
 macro_rules! conditions {
@@ -44,7 +46,7 @@ macro_rules! conditions {
             $crate::tpcc::check::Condition {
                 id: $id,
                 title: $title,
-                moments: $crate::tpcc::check::$moments,
+                moments: $crate::tpcc::check::condition::$moments,
                 sql: $sql,
             },
         )+];

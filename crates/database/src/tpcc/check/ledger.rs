@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use underlay_core::CheckOutcome;
 use underlay_workload::tpcc::Ledger;
 use underlay_workload::tpcc::ledger::DistrictLedger;
 
-use super::{CheckOutcome, CheckResult};
+use super::CheckResult;
 
 /// D_NEXT_O_ID by (warehouse, district).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The texts of MariaDB and MySQL.
 
-use super::{Calls, Dialect};
+use super::dialect::{Calls, Dialect};
 use crate::connection::Input::{Digits, Value};
 use crate::connection::Sql;
 

@@ -1,42 +1,16 @@
 //! The workload's SQL: one file and one folder for each engine. The texts are part of the workload's identity.
 
+mod dialect;
 mod mariadb;
 mod postgres;
+
+pub(super) use dialect::Calls;
 
 use underlay_workload::tpcc::{HomeWarehouse, Identity, Parameters, Profile, Tpcc};
 
 use super::{Mode, statements};
 use crate::Engine;
-use crate::connection::Sql;
-
-/// The texts of an engine.
-pub(super) struct Dialect {
-    /// The tables, without the keys that follow the rows.
-    pub schema: &'static str,
-    /// Keys and indexes, one statement per line that ends with a semicolon.
-    pub keys: &'static str,
-    /// The five transactions as functions or procedures.
-    pub procedures: &'static str,
-    /// Creates the marker.
-    pub marker: &'static str,
-    /// Settings of a session.
-    pub settings: &'static [&'static str],
-    /// The statements of [`Dialect::schema`] or [`Dialect::procedures`].
-    pub definitions: fn(&str) -> Vec<String>,
-    /// The calls of the transactions, each one round trip.
-    pub calls: Calls<Sql<'static>>,
-    /// New-Order with lines that the database draws.
-    pub drawn_new_order: Sql<'static>,
-}
-
-/// One of something for each transaction.
-pub(super) struct Calls<T> {
-    pub new_order: T,
-    pub payment: T,
-    pub order_status: T,
-    pub delivery: T,
-    pub stock_level: T,
-}
+use dialect::Dialect;
 
 /// The texts of an engine.
 pub(super) fn dialect(engine: Engine) -> &'static Dialect {

@@ -1,6 +1,6 @@
 //! PostgreSQL's texts.
 
-use super::{Calls, Dialect};
+use super::dialect::{Calls, Dialect};
 use crate::connection::Kind::{Decimal, Int, Ints, Smalls, Varchar};
 use crate::connection::Sql;
 

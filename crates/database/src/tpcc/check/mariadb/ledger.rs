@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use underlay_workload::tpcc::Ledger;
 
+use super::outcome::describe;
 use crate::tpcc::check::{compare, ledger_result};
 use crate::tpcc::{CheckOutcome, CheckResult, OrderNumbers, TableNames};
 
@@ -24,7 +25,7 @@ pub(super) async fn check(
 ) -> CheckResult {
     let outcome = match examine(client, tables, ledger, before).await {
         Ok(outcome) => outcome,
-        Err(error) => CheckOutcome::Failed { error: super::describe(&error) },
+        Err(error) => CheckOutcome::Failed { error: describe(&error) },
     };
     ledger_result(outcome)
 }

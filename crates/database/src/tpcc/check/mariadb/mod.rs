@@ -7,6 +7,7 @@
 
 mod conditions;
 mod ledger;
+mod outcome;
 mod shared;
 mod text;
 
@@ -28,6 +29,7 @@ use crate::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
 };
 use conditions::CONDITIONS;
+use outcome::{describe, outcome};
 use shared::{SHARED, Shared};
 use text::sql_of;
 
@@ -208,21 +210,4 @@ async fn make_shared(
         }
     }
     missing
-}
-
-/// The outcome of a query that counts violating rows and names one.
-fn outcome(answer: Result<Option<(u64, Option<String>)>, Error>) -> CheckOutcome {
-    match answer {
-        Ok(Some((0, _))) => CheckOutcome::Ok,
-        Ok(Some((rows, example))) => CheckOutcome::Violated {
-            rows,
-            example: example.unwrap_or_else(|| "a row of nulls".to_string()),
-        },
-        Ok(None) => CheckOutcome::Failed { error: "the query has no answer".to_string() },
-        Err(error) => CheckOutcome::Failed { error: describe(&error) },
-    }
-}
-
-fn describe(error: &Error) -> String {
-    SessionError::from_mariadb(error, CommitState::NotSent).message
 }

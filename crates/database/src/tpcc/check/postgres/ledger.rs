@@ -9,6 +9,7 @@
 use tokio_postgres::{Client, Error};
 use underlay_workload::tpcc::Ledger;
 
+use super::outcome::describe;
 use crate::error::{CommitState, SessionError};
 use crate::tpcc::check::{compare, ledger_result};
 use crate::tpcc::{CheckOutcome, CheckResult, OrderNumbers, TableNames};
@@ -46,7 +47,7 @@ pub(super) async fn check(
 ) -> CheckResult {
     let outcome = match examine(client, tables, ledger, before).await {
         Ok(outcome) => outcome,
-        Err(error) => CheckOutcome::Failed { error: super::describe(&error) },
+        Err(error) => CheckOutcome::Failed { error: describe(&error) },
     };
     ledger_result(outcome)
 }

@@ -10,6 +10,7 @@
 
 mod conditions;
 mod ledger;
+mod outcome;
 mod shared;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +19,13 @@ use tokio_postgres::{Client, Error};
 
 pub use ledger::order_numbers;
 
-use crate::error::{CommitState, SessionError};
+use crate::error::SessionError;
 use crate::postgres::CHECK_SETTINGS;
 use crate::target::Target;
 use crate::tpcc::check::{Condition, Piece, merge, pieces};
 use crate::tpcc::{CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, TableNames};
 pub(super) use conditions::CONDITIONS;
+use outcome::{describe, outcome};
 use shared::{SHARED, Shared};
 
 /// Makes all checks. Must be called within a tokio runtime.
@@ -144,20 +146,4 @@ async fn count(
         client.batch_execute("ROLLBACK TO part").await?;
     }
     Ok(outcome(answer))
-}
-
-/// The outcome of a query that counts violating rows and names one.
-fn outcome(answer: Result<(i64, Option<String>), Error>) -> CheckOutcome {
-    match answer {
-        Ok((0, _)) => CheckOutcome::Ok,
-        Ok((rows, example)) => CheckOutcome::Violated {
-            rows: rows.unsigned_abs(),
-            example: example.unwrap_or_else(|| "a row of nulls".to_string()),
-        },
-        Err(error) => CheckOutcome::Failed { error: describe(&error) },
-    }
-}
-
-fn describe(error: &Error) -> String {
-    SessionError::from_postgres(error, CommitState::NotSent).message
 }
