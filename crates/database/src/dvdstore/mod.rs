@@ -9,6 +9,7 @@ mod condition;
 mod connector;
 mod error;
 mod load;
+mod marker;
 mod request;
 mod rows;
 mod schema;
@@ -21,23 +22,12 @@ pub use check::{CheckResult, Tally};
 pub use connector::DvdStoreConnector;
 pub use error::DvdStoreError;
 pub use load::ShopLoad;
+pub use marker::Described;
 pub use session::Session;
 pub use sql::{identity, population_identity};
 
 use crate::dispatch::with_engine;
 use crate::target::Target;
-
-/// Version of the rows and of the marker.
-pub(crate) const MARKER_FORMAT: i32 = 1;
-
-/// What the marker says; the behaviour is left at its default.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// What the rows were made from.
-    pub parameters: Parameters,
-    /// The identity of the population as it was loaded.
-    pub identity: String,
-}
 
 /// Creates and loads the shop, on `parallel` connections. Blocks; must not be called from within a runtime.
 ///

@@ -3,8 +3,9 @@
 use underlay_core::RootSeed;
 use underlay_workload::dvdstore::{Parameters, Size};
 
+use super::DvdStoreError;
+use super::marker::{Described, MARKER_FORMAT};
 use super::sql::dialect;
-use super::{Described, DvdStoreError, MARKER_FORMAT};
 use crate::connection::{Connection, is_true};
 use crate::schema_ownership::WorkloadTables;
 use crate::schema_ownership::state::{BINARY_TEXT, Definition, SchemaClaim, SchemaOwner, State};

@@ -5,7 +5,7 @@
 
 use underlay_workload::dvdstore::LINES_MAX;
 
-use super::{Dialect, Statements};
+use super::dialect::{Dialect, Statements};
 use crate::connection::Input::{Digits, List, Value};
 use crate::connection::Sql;
 use crate::schema_ownership::state::BINARY_TEXT;

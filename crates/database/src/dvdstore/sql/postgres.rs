@@ -4,7 +4,7 @@
 //! differently, and a name would not be found. A search is fenced (`OFFSET 0`) so that the planner does not walk along the
 //! primary key in the hope of early matches.
 
-use super::{Dialect, Statements};
+use super::dialect::{Dialect, Statements};
 use crate::connection::Kind::{Big, Int, Ints, Text};
 use crate::connection::Sql;
 use crate::postgres::CHECK_SETTINGS;
