@@ -11,9 +11,10 @@
 
 use underlay_workload::sysbench::{Parameters, SysbenchAccounting};
 
+use super::SysbenchError;
+use super::names::numbered;
 use super::schema::number;
 use super::sql::{Count, dialect};
-use super::{SysbenchError, numbered};
 use crate::connection::{Connection, RequestError};
 use crate::schema_ownership::WorkloadTables;
 use crate::schema_ownership::state::SchemaOwner;

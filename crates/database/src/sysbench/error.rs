@@ -2,7 +2,7 @@
 
 use underlay_workload::sysbench::{ParametersError, UnknownDistribution};
 
-use super::MARKER_FORMAT;
+use super::marker::MARKER_FORMAT;
 use crate::connection::RequestError;
 use crate::error::SessionError;
 

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
+use super::names::numbered;
 use super::sql::dialect;
-use super::{SysbenchError, numbered, schema};
+use super::{SysbenchError, schema};
 use crate::connection::{BulkFormat, BulkLoad, Connection, RowEncoder};
 use crate::load_report::LoadReport;
 use crate::loading::{Loader, Values, in_parallel, on_connection};

@@ -8,6 +8,8 @@ mod check;
 mod connector;
 mod error;
 mod load;
+mod marker;
+mod names;
 mod others;
 mod schema;
 mod session;
@@ -20,6 +22,7 @@ pub use crate::load_report::LoadReport;
 pub use check::{Check, CheckResult, Tally};
 pub use connector::SysbenchConnector;
 pub use error::SysbenchError;
+pub use marker::Described;
 pub use others::others;
 pub use session::Session;
 
@@ -27,16 +30,6 @@ pub use sql::identity;
 
 use crate::dispatch::with_engine;
 use crate::target::Target;
-
-/// Version of the rows and of the marker.
-pub(crate) const MARKER_FORMAT: i32 = 1;
-
-/// What the marker says; the script is left at its default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// What the rows were made from.
-    pub parameters: Parameters,
-}
 
 /// Creates and loads the tables, on `parallel` connections. Blocks; must not be called from within a runtime.
 ///
@@ -92,17 +85,4 @@ pub async fn drop_bulk_tables(target: &Target) -> Result<u64, SysbenchError> {
 /// When one of them is there already and not Underlay's; then none of them is touched.
 pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchError> {
     with_engine!(target.engine, C => schema::prepare_bulk::<C>(target, users).await)
-}
-
-/// The comment on a table for bulk inserts, which distinguishes it from foreign tables.
-pub(crate) const BULK_COMMENT: &str = "made by underlay for bulk inserts";
-
-/// The names of the tables for bulk inserts of so many users.
-pub(crate) fn bulk_tables(users: u32) -> Vec<String> {
-    (1..=users).map(|user| format!("sbtest_bulk{user}")).collect()
-}
-
-/// A text with the number of its table.
-pub(crate) fn numbered(sql: &str, table: u32) -> String {
-    sql.replace('#', &table.to_string())
 }

@@ -3,8 +3,10 @@
 use underlay_core::RootSeed;
 use underlay_workload::sysbench::{Distribution, Parameters, Script};
 
+use super::SysbenchError;
+use super::marker::{Described, MARKER_FORMAT};
+use super::names::{BULK_COMMENT, bulk_tables, numbered};
 use super::sql::dialect;
-use super::{BULK_COMMENT, Described, MARKER_FORMAT, SysbenchError, bulk_tables, numbered};
 use crate::connection::{Cells, Connection, is_true};
 use crate::loading::Loader;
 use crate::schema_ownership::WorkloadTables;

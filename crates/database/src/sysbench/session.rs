@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use underlay_workload::sysbench::{Outcome, Script, Transaction};
 
-use super::numbered;
+use super::names::numbered;
 use super::sql::{Bulk, dialect};
 use super::statement::{Execute, Input, Kind, operate};
 use crate::connection::{Completed, Connection, RequestError, Sql, Value};

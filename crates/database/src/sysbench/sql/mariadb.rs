@@ -1,7 +1,7 @@
 //! The texts of MariaDB and MySQL. The tables are in the target's database; where it names none, in `sbtest`, which is what
 //! sysbench assumes. The isolation level is the server's default, as with sysbench.
 
-use super::{Bulk, Count, Dialect};
+use super::dialect::{Bulk, Count, Dialect};
 use crate::connection::{Input, Sql};
 use crate::sysbench::statement::Kind;
 

@@ -1,6 +1,6 @@
 //! PostgreSQL's texts. The tables are in the first schema of the search path, where sysbench looks for them.
 
-use super::{Bulk, Count, Dialect};
+use super::dialect::{Bulk, Count, Dialect};
 use crate::connection::Kind::{Char, Int, Ints};
 use crate::connection::Sql;
 use crate::sysbench::statement::Kind;
