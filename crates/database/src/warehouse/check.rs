@@ -6,10 +6,12 @@
 
 use underlay_workload::warehouse::answers::{Difference, Tables};
 
-use super::connection::{Connection, Rows};
+use super::answer::Rows;
+use super::connection::Connection;
 use super::rows::Table;
-use super::{Described, WarehouseError, on_runtime, queries};
+use super::{Described, WarehouseError, queries};
 use crate::Engine;
+use crate::parallel::on_runtime;
 use crate::postgres::CHECK_SETTINGS;
 use crate::target::Target;
 

@@ -3,12 +3,10 @@
 use bytes::Bytes;
 
 use super::WarehouseError;
+use super::answer::Rows;
 use crate::Engine;
 use crate::error::SessionError;
 use crate::target::Target;
-
-/// Rows of a result; no value is `None`.
-pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection.
 pub(super) enum Connection {

@@ -8,10 +8,10 @@ use underlay_workload::warehouse::Population;
 
 use super::connection::Connection;
 use super::rows::{Piece, Table, pieces};
-use super::{WarehouseError, on_runtime, schema};
+use super::{WarehouseError, schema};
 use crate::Engine;
 use crate::load_report::LoadReport;
-use crate::parallel::spread;
+use crate::parallel::{on_runtime, spread};
 use crate::target::Target;
 
 /// Size of a message to the server.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::connect;
 use crate::target::Target;
-use crate::warehouse::Rows;
+use crate::warehouse::answer::Rows;
 
 /// A connection.
 pub(crate) struct MariadbConnection {

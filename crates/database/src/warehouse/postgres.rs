@@ -11,7 +11,8 @@ use crate::parallel::LoadError;
 use crate::postgres::parallel::refused;
 use crate::postgres::settling;
 use crate::target::Target;
-use crate::warehouse::{Rows, TABLE_NAMES, WarehouseError};
+use crate::warehouse::answer::Rows;
+use crate::warehouse::{TABLE_NAMES, WarehouseError};
 
 /// A connection.
 pub(crate) struct PostgresConnection {

@@ -1,12 +1,15 @@
 //! The tables, their marker and their removal.
 
-use underlay_workload::warehouse::Population;
+use underlay_core::RootSeed;
+use underlay_workload::warehouse::{Population, Refreshed, Scale};
 
+use super::WarehouseError;
 use super::connection::Connection;
 use super::mariadb::database_of;
+use super::marker::{Described, MARKER_FORMAT};
 use super::rows::Table;
-use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
 use crate::mariadb::connection::quoted;
+use crate::parallel::on_runtime;
 use crate::schema_ownership::{SchemaClaim, State, WorkloadTables};
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
@@ -135,6 +138,27 @@ pub(super) fn keys(engine: Engine) -> Vec<String> {
 pub(super) async fn mark_complete(target: &Target) -> Result<(), WarehouseError> {
     let mut connection = Connection::open(target, true).await?;
     connection.execute("marking the end", "UPDATE underlay_warehouse SET is_complete = 1").await
+}
+
+impl Described {
+    fn new(
+        hundredths: i64,
+        seed: i64,
+        inserted: i64,
+        deleted: i64,
+    ) -> Result<Described, WarehouseError> {
+        let damaged = |what: &str| WarehouseError::Damaged(what.to_string());
+        let scale = u32::try_from(hundredths)
+            .ok()
+            .and_then(|hundredths| Scale::from_hundredths(hundredths).ok())
+            .ok_or_else(|| damaged("no scale factor"))?;
+        let sets =
+            |number: i64| u32::try_from(number).map_err(|_| damaged("no number of refreshes"));
+        Ok(Described {
+            population: Population { scale, seed: RootSeed(seed.cast_unsigned()) },
+            refreshed: Refreshed { inserted: sets(inserted)?, deleted: sets(deleted)? },
+        })
+    }
 }
 
 /// What warehouse a database holds. Blocks.
