@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use underlay_workload::batch::{Row, TEXT_COLUMNS};
 
-use super::columns;
+use super::{mariadb, postgres};
 use crate::Engine;
 use crate::connection::{
     BulkFormat, BulkLoad, Connection, Kind, RequestError, RowEncoder, Sql, Value,
@@ -38,7 +38,7 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
     pub async fn connect(target: &Target) -> Result<Inserter<C>, SessionError> {
         let mut connection =
             C::connect(&C::with_database(target, WorkloadTables::Batch), 1).await?;
-        connection.run(super::settings(C::ENGINE)).await?;
+        connection.run(settings(C::ENGINE)).await?;
         let values: Vec<String> = (1..=COLUMNS)
             .map(|n| match C::ENGINE {
                 Engine::Postgresql => format!("${n}"),
@@ -73,7 +73,7 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
     /// Has the server insert rows one after the other: each in a transaction of its own, unless one is open.
     pub async fn insert_in_loop(&mut self, rows: &[Row]) -> Result<(), SessionError> {
         let commit = if self.is_open { CommitState::NotSent } else { CommitState::InFlight };
-        let block = super::loop_over(C::ENGINE, rows, !self.is_open);
+        let block = loop_over(C::ENGINE, rows, !self.is_open);
         self.text(block.as_bytes(), commit).await
     }
 
@@ -124,5 +124,30 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
         self.connection.bulk_load(load, &mut next).await?;
         sent(in_flight);
         Ok(())
+    }
+}
+
+/// Column names in the order of the generator: number, texts, bytes.
+fn columns(engine: Engine) -> String {
+    match engine {
+        Engine::Postgresql => postgres::columns(),
+        Engine::Mariadb => mariadb::columns(),
+    }
+}
+
+/// A block that the server carries out: it inserts these rows one after the other, each in a transaction of its own if
+/// `commits`.
+fn loop_over(engine: Engine, rows: &[Row], commits: bool) -> String {
+    match engine {
+        Engine::Postgresql => postgres::loop_over(rows, commits),
+        Engine::Mariadb => mariadb::loop_over(rows, commits),
+    }
+}
+
+/// Settings of the sessions that insert.
+fn settings(engine: Engine) -> &'static [&'static str] {
+    match engine {
+        Engine::Postgresql => &[],
+        Engine::Mariadb => mariadb::SETTINGS,
     }
 }

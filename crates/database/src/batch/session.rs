@@ -11,10 +11,11 @@ use underlay_workload::batch::{Claim, Loop, Mode, Row, Slice};
 use super::inserter::Inserter;
 use super::report::{SessionEnd, SessionReport, add_at};
 use super::start::Start;
-use super::{BatchError, BatchOptions, on_runtime};
+use super::{BatchError, BatchOptions};
 use crate::connection::Connection;
 use crate::dispatch::with_engine;
 use crate::error::SessionError;
+use crate::parallel::on_runtime;
 use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
 
