@@ -4,7 +4,6 @@ use std::error::Error;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::mariadb;
 use crate::tls::{self, plain, refusal};
 
 /// What an error means for the one who met it.
@@ -201,17 +200,6 @@ impl SessionError {
             message,
             commit_unknown: commit == CommitState::InFlight && !proven_rolled_back,
         }
-    }
-
-    /// Whether the server refused it because its user lacks a right. Trying again is of no use.
-    ///
-    /// PostgreSQL has a code for it, `insufficient_privilege`. MariaDB has one code for this and for what it cannot parse: there its
-    /// numbers tell, with which its messages begin here.
-    pub fn is_denial(&self) -> bool {
-        self.sqlstate.as_deref() == Some(SqlState::INSUFFICIENT_PRIVILEGE.code())
-            || mariadb::DENIALS
-                .iter()
-                .any(|number| self.message.starts_with(&format!("error {number}:")))
     }
 
     /// A right that is known to be lacking before anything was asked for that needs it.

@@ -12,6 +12,7 @@
 
 mod connection;
 pub mod connection_limit;
+mod denial;
 mod dispatch;
 pub mod engine;
 pub mod error;
