@@ -27,6 +27,7 @@ pub mod schema_ownership;
 pub mod session;
 pub mod stop;
 pub mod target;
+mod target_url;
 pub mod tls;
 mod transport;
 

@@ -6,13 +6,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, SslMode, SslNegotiation};
-use tokio_postgres::{Client, Config};
 
-use crate::error::{CommitState, SessionError, TargetError};
+use crate::Engine;
 use crate::stop::StopWhen;
 use crate::tls::Tls;
-use crate::{Engine, mariadb, postgres};
 
 const DEFAULT_DATABASE: &str = "postgres";
 pub(crate) const DEFAULT_APPLICATION_NAME: &str = "underlay";
@@ -84,29 +83,6 @@ impl Secret {
 }
 
 impl Target {
-    /// From `postgres://user:password@host:port/database?options` (or `key=value` pairs), or
-    /// `mysql://` or `mariadb://` likewise. A host that starts with `/` (percent-encoded in a URL) is the
-    /// directory of PostgreSQL's Unix socket, or MariaDB's Unix socket. Certificates and keys that it names are read now.
-    pub fn from_url(url: &str) -> Result<Target, TargetError> {
-        if let Some((scheme @ ("mysql" | "mariadb"), rest)) = url.split_once("://") {
-            return mariadb::url::parse(scheme, rest);
-        }
-        // Pairs may have a `://` too, in a value.
-        let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-        let is_scheme = |text: &str| {
-            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-        };
-        let is_other_url = scheme.is_some_and(|scheme| {
-            is_scheme(scheme) && !matches!(scheme, "postgres" | "postgresql")
-        });
-        if is_other_url || !(scheme.is_some() || url.contains('=')) {
-            return Err(TargetError::Malformed {
-                reason: "it is not a postgres:// or mysql:// URL".to_string(),
-            });
-        }
-        postgres::url::parse(url)
-    }
-
     /// A server's Unix socket, its maintenance database, no password.
     pub fn unix_socket(directory: PathBuf, port: u16, user: &str) -> Target {
         Target {
@@ -125,15 +101,6 @@ impl Target {
             negotiation: SslNegotiation::Postgres,
             tls: Tls::disabled(),
             stop: StopWhen::default(),
-        }
-    }
-
-    /// The Unix socket of a MariaDB, no database, no password.
-    pub fn mariadb_socket(socket: PathBuf, user: &str) -> Target {
-        Target {
-            engine: Engine::Mariadb,
-            database: String::new(),
-            ..Target::unix_socket(socket, crate::mariadb::connection::DEFAULT_PORT, user)
         }
     }
 
@@ -159,7 +126,7 @@ impl Target {
     }
 
     /// PostgreSQL's client library's view of this target, for those who need further parameters and connect with
-    /// [`postgres::tls::connect`]: by itself it uses no TLS.
+    /// [`crate::postgres::tls::connect`]: by itself it uses no TLS.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
         match &self.address {
@@ -188,20 +155,6 @@ impl Target {
             config.options(options.join(" "));
         }
         config
-    }
-
-    /// Connects to a PostgreSQL. The connection is driven by a task on the current runtime until the client is
-    /// dropped; an error it meets surfaces in the client's next call.
-    pub async fn connect(&self) -> Result<Client, SessionError> {
-        let (client, connection) = postgres::tls::connect(self, &self.config())
-            .await
-            .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection ended");
-            }
-        });
-        Ok(client)
     }
 }
 
@@ -235,24 +188,7 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
-    use super::{Address, Target};
-    use crate::error::TargetError;
-
-    #[test]
-    fn reads_urls() {
-        let target =
-            Target::from_url("postgres://ann:s3cret@db.example:6000/shop?application_name=me")
-                .unwrap();
-        assert_eq!(target.address, Address::Tcp("db.example".to_string()));
-        assert_eq!((target.port, target.user.as_str()), (6000, "ann"));
-        assert_eq!(target.database, "shop");
-        assert_eq!(target.application_name, "me");
-        assert_eq!(target.password.as_ref().unwrap().reveal(), "s3cret");
-
-        let target = Target::from_url("postgresql://ann@%2Frun%2Fpg/").unwrap();
-        assert_eq!(target.address, Address::UnixSocket(PathBuf::from("/run/pg")));
-        assert_eq!((target.port, target.database.as_str()), (5432, "ann"));
-    }
+    use super::Target;
 
     #[test]
     fn a_limit_on_statements_reaches_the_server() {
@@ -264,26 +200,6 @@ mod tests {
         assert_eq!(own.config().get_options(), Some("-c work_mem=8MB"));
         let both = own.with_statement_timeout(Duration::from_secs(1));
         assert_eq!(both.config().get_options(), Some("-c work_mem=8MB -c statement_timeout=1000"));
-    }
-
-    #[test]
-    fn refuses_what_it_cannot_do() {
-        let check = |url: &str| Target::from_url(url).unwrap_err();
-        assert!(matches!(check("postgres://ann@a,b/x"), TargetError::SeveralHosts));
-        assert!(matches!(check("postgres://a/x"), TargetError::NoUser));
-        for option in
-            ["sslmode=on", "sslmode=verify-ca", "sslrootcert=/nowhere", "sslcert=/nowhere"]
-        {
-            let error = check(&format!("postgres://ann:s3cret@a/x?{option}"));
-            assert!(matches!(error, TargetError::Tls { .. }), "{option}");
-            assert!(!error.to_string().contains("s3cret"), "{error}");
-        }
-        assert!(matches!(check("user=ann dbname=x"), TargetError::NoHost));
-        for other in ["oracle://ann@a/x", "oracle://x/y", "localhost", ""] {
-            assert!(check(other).to_string().contains("not a postgres:// or mysql:// URL"));
-        }
-        assert!(Target::from_url("host=a user=ann password=x://y").is_ok());
-        assert!(matches!(check("postgres://ann@a:port/x"), TargetError::Malformed { .. }));
     }
 
     #[test]

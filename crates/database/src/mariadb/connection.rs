@@ -2,12 +2,14 @@
 //!
 //! TLS is [`tls`](super::tls)'s. Passwords are never sent in the clear: plugins that want that are refused.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mysql_async::{Conn, OptsBuilder};
 use tokio::time::timeout;
 
 use super::tls;
+use crate::Engine;
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::{Address, Target};
 
@@ -20,6 +22,17 @@ const PACKET_BYTES: usize = 16 << 20;
 const STATEMENTS: usize = 64;
 /// Connections are replaced when they are lost, never because they were idle.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(28_800);
+
+impl Target {
+    /// The Unix socket of a MariaDB, no database, no password.
+    pub fn mariadb_socket(socket: PathBuf, user: &str) -> Target {
+        Target {
+            engine: Engine::Mariadb,
+            database: String::new(),
+            ..Target::unix_socket(socket, DEFAULT_PORT, user)
+        }
+    }
+}
 
 /// Connects. The database may be empty: then none is chosen.
 pub async fn connect(target: &Target) -> Result<Conn, SessionError> {

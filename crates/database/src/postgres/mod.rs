@@ -17,6 +17,7 @@ mod backup;
 mod control_data;
 pub mod template;
 
+mod client;
 mod connection;
 mod direct;
 mod loader;
