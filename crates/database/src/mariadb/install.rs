@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use underlay_host::{Capability, run_program};
 
 use crate::managed::expand;
-use crate::mariadb::settings;
 
 /// The names of the server program, the preferred first.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
@@ -97,11 +96,6 @@ impl Install {
     /// The folder of the program.
     pub fn bin_dir(&self) -> &Path {
         self.program.parent().unwrap_or(Path::new("/"))
-    }
-
-    /// The names of all its settings; `None` if the program does not tell.
-    pub fn setting_names(&self) -> Option<BTreeSet<String>> {
-        settings::setting_names(self).ok().filter(|names| !names.is_empty())
     }
 
     /// The folder of the scripts that make MariaDB's system tables.

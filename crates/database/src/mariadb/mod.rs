@@ -11,6 +11,7 @@
 
 pub mod connection;
 mod direct;
+mod help_text;
 pub mod install;
 pub mod settings;
 

@@ -5,13 +5,12 @@
 //! override. Everything else is the server's own. The whole configuration is one file outside the data
 //! directory, and no other is read.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use underlay_host::{HostError, ProgramSpec, Teardown, User, run_program_with};
+use underlay_host::{HostError, Teardown, User};
 
+use super::help_text::{ask, canonical, setting_names};
 use crate::managed::{ServerError, SettingInForce, merged, own_checks, problem};
 use crate::mariadb::install::Install;
 
@@ -116,13 +115,6 @@ const EXPLAINING: [&str; 14] = [
     "sync_binlog",
 ];
 
-/// The one spelling of a name: the server takes dashes for underscores, any case, and a `loose_` before
-/// what it may not know.
-pub(crate) fn canonical(name: &str) -> String {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_").map_or(name.clone(), str::to_string)
-}
-
 /// Asks the server program about the study's settings, without a database; all problems at once. A value
 /// that the server would replace by another is a problem too.
 pub fn check_settings(
@@ -161,20 +153,6 @@ pub(crate) fn base_settings(install: &Install) -> Result<BTreeMap<String, String
         .iter()
         .filter(|(name, _)| known.contains(*name) || ALWAYS_KNOWN.contains(name))
         .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect())
-}
-
-/// The names of all its settings.
-pub(crate) fn setting_names(install: &Install) -> Result<BTreeSet<String>, HostError> {
-    let text = ask(install, None, &[], "exec \"$0\" \"$@\" 2>/dev/null")?;
-    // A table follows the descriptions: the name, then its value.
-    let (_, table) = text.split_once("\n-----").unwrap_or(("", &text));
-    Ok(table
-        .lines()
-        .skip(1)
-        .take_while(|line| !line.trim().is_empty())
-        .filter_map(|line| line.split_ascii_whitespace().next())
-        .map(canonical)
         .collect())
 }
 
@@ -241,27 +219,6 @@ fn refusals(
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// What the server says to `--help` with these settings: it parses them all, and ends. `shell` says which
-/// of its outputs is wanted.
-fn ask(
-    install: &Install,
-    run_as: Option<&User>,
-    settings: &[(&String, &String)],
-    shell: &str,
-) -> Result<String, HostError> {
-    let mut args: Vec<OsString> = vec!["-c".into(), shell.into()];
-    args.extend([install.program.clone().into(), "--no-defaults".into()]);
-    args.extend(settings.iter().map(|(name, value)| format!("--{name}={value}").into()));
-    args.extend(["--verbose".into(), "--help".into()]);
-    run_program_with(&ProgramSpec {
-        program: Path::new("/bin/sh"),
-        args,
-        env: Vec::new(),
-        run_as,
-        working_dir: Path::new("/"),
-    })
 }
 
 /// The first error, or the first value that would be replaced.
