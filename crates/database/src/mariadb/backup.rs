@@ -20,7 +20,8 @@ use crate::managed::{
 };
 use crate::mariadb::initial::{SUPERUSER, data_dir, temporary_dir};
 use crate::mariadb::install::{Flavour, Install};
-use crate::mariadb::server::{Server, ServerSpec};
+use crate::mariadb::server::Server;
+use crate::mariadb::spec::ServerSpec;
 use crate::target::Address;
 
 /// The archive of [`BackupFormat::Archive`] in its directory.

@@ -25,7 +25,7 @@ use crate::managed::{
     sync_file_systems, write_private,
 };
 use crate::mariadb::install::{Flavour, Install};
-use crate::mariadb::server::ServerSpec;
+use crate::mariadb::spec::ServerSpec;
 
 /// The administrator, who has no password: only the server's user and root get to the socket.
 pub(crate) const SUPERUSER: &str = "root";

@@ -20,6 +20,7 @@ mod configuration;
 mod initial;
 mod log;
 pub mod server;
+mod spec;
 pub mod template;
 
 mod infile;
@@ -40,6 +41,7 @@ pub(crate) use workload_connection::MariadbConnection;
 
 pub use connection::connect;
 pub use install::{Flavour, Install, capability, find_installs};
-pub use server::{Server, ServerSpec};
+pub use server::Server;
 pub use settings::check_settings;
+pub use spec::ServerSpec;
 pub use template::Template;

@@ -22,10 +22,8 @@ use crate::mariadb::initial::{SUPERUSER, check_spec, initialise, make_directorie
 use crate::mariadb::install::{Flavour, Install};
 use crate::mariadb::log::{READER, ended_cleanly, has_recovered};
 use crate::mariadb::settings::{check_settings, in_force_sql, warnings};
+pub use crate::mariadb::spec::ServerSpec;
 use crate::target::{Address, Secret, Target};
-
-/// A server: which programs, where, with what. `wal` is the directory of the redo log.
-pub type ServerSpec = crate::managed::ServerSpec<Install>;
 
 /// A managed server. When this is dropped a running server goes on running until the teardown stack
 /// ends it.

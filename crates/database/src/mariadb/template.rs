@@ -20,7 +20,8 @@ use crate::managed::{
     claim, clear, copy_trees, sync_file_systems, uncache,
 };
 use crate::mariadb::initial::{check_spec, data_dir, is_copied, make_directories};
-use crate::mariadb::server::{Server, ServerSpec};
+use crate::mariadb::server::Server;
+use crate::mariadb::spec::ServerSpec;
 
 /// Read and written at once when a redo log is made ready.
 const BLOCK_BYTES: usize = 1 << 20;

@@ -14,7 +14,8 @@ use crate::managed::{
 use crate::postgres::cluster;
 use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::install::Install;
-use crate::postgres::server::{Server, ServerSpec};
+use crate::postgres::server::Server;
+use crate::postgres::spec::ServerSpec;
 use crate::target::Address;
 
 /// What `--max-rate` takes, KiB per second.

@@ -20,7 +20,7 @@ use crate::managed::{
     sync_file_systems, write_private,
 };
 use crate::postgres::install::SUPPORTED_MAJORS;
-use crate::postgres::server::ServerSpec;
+use crate::postgres::spec::ServerSpec;
 use crate::target::Secret;
 
 /// The role that owns the cluster.

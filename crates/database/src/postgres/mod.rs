@@ -12,6 +12,7 @@ mod configuration;
 mod log;
 mod query;
 pub mod server;
+mod spec;
 
 mod backup;
 mod control_data;
@@ -34,8 +35,9 @@ pub use crate::managed::{
 };
 pub(crate) use connection::PostgresConnection;
 pub use install::{Install, SUPPORTED_MAJORS, capability, find_installs};
-pub use server::{Server, ServerSpec};
+pub use server::Server;
 pub use settings::check_settings;
+pub use spec::ServerSpec;
 pub use template::Template;
 
 /// Settings of the connections that check. Little memory, an eighth of the server's cache (4 to 64 MiB) for each

@@ -19,14 +19,12 @@ use crate::postgres::install::Install;
 use crate::postgres::log::READER;
 use crate::postgres::query::rows;
 use crate::postgres::settings::{check_settings, unclaimed, warnings};
+pub use crate::postgres::spec::ServerSpec;
 use crate::postgres::{cluster, configuration};
 use crate::target::{Address, Secret, Target};
 
 /// The longest name of a socket in its directory.
 const LONGEST_SOCKET_NAME: &str = "/.s.PGSQL.65535";
-
-/// A cluster: which programs, where, with what.
-pub type ServerSpec = crate::managed::ServerSpec<Install>;
 
 /// A managed cluster. When this is dropped a running server goes on running until the teardown
 /// stack ends it.

@@ -21,7 +21,8 @@ use crate::managed::{
 };
 use crate::postgres::cluster;
 use crate::postgres::control_data::ControlData;
-use crate::postgres::server::{Server, ServerSpec};
+use crate::postgres::server::Server;
+use crate::postgres::spec::ServerSpec;
 
 /// A complete template in a directory.
 #[derive(Clone, Debug)]
