@@ -30,6 +30,7 @@ pub mod run_log;
 mod samplers;
 mod schedule;
 mod session_windows;
+mod shared_recorder;
 pub mod simulated;
 mod storage_record;
 mod template;
@@ -60,9 +61,9 @@ pub use run::wall_clock_ns;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
 use crate::lab::run::database::DatabaseBench;
 use crate::lab::run::{Bench, RunResult};
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
 use crate::lab::workload::{AnySubject, subject_of};

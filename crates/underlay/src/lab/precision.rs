@@ -13,7 +13,7 @@ use underlay_study::{FEWEST_REPEATS_UNTIL, Plan};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::shared_recorder::SharedRecorder;
 
 /// What is carried out, and its record.
 pub(super) type Study<'a> = (&'a Plan, &'a SharedRecorder);

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use underlay_record::{
-    Event, ExecutionStatus, Interval, Recorder, RunId, Source, SourceStatus, WaitCount, WaitKey,
-    WaitWindow, WriteError,
+    Event, Interval, Recorder, RunId, Source, SourceStatus, WaitCount, WaitKey, WaitWindow,
+    WriteError,
 };
 use underlay_telemetry::{Item, SourceInfo, Status};
 
@@ -19,35 +18,7 @@ use crate::lab::design_time::DesignTime;
 use crate::lab::run_log::RunLog;
 use crate::lab::session_windows::SessionWindows;
 
-/// The recorder, shared between threads.
-#[derive(Clone)]
-pub struct SharedRecorder(Arc<Mutex<Recorder>>);
-
-impl SharedRecorder {
-    /// Shares a recorder.
-    pub fn new(recorder: Recorder) -> SharedRecorder {
-        SharedRecorder(Arc::new(Mutex::new(recorder)))
-    }
-
-    /// Ends the execution. The record's other users must be gone.
-    pub fn finish(self, status: ExecutionStatus) -> Result<(), WriteError> {
-        match Arc::try_unwrap(self.0) {
-            Ok(recorder) => {
-                recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish(status)
-            }
-            // A thread still writes, which only a panic can cause: what is committed is safe, and the record
-            // says that it was not finished.
-            Err(_) => Ok(()),
-        }
-    }
-
-    /// The recorder, for one or a few writes.
-    pub fn lock(&self) -> MutexGuard<'_, Recorder> {
-        // A panic in another writer leaves at most an uncommitted transaction, which the database
-        // handles: what follows is still worth recording.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub use crate::lab::shared_recorder::SharedRecorder;
 
 /// Stores what a collector sends for one run.
 pub struct TelemetryWriter {

@@ -9,7 +9,7 @@ use underlay_record::{Event as RecordEvent, Finding, RunId, Severity};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::shared_recorder::SharedRecorder;
 
 /// Writes events, findings and documents of one run. Times are since the run's origin.
 #[derive(Clone, Copy)]

@@ -61,8 +61,8 @@ fn recorded(run: RunId, now: Nanos, notice: DatastoreNotice) -> Event {
 #[cfg(test)]
 mod tests {
     use super::write;
-    use crate::lab::recording::SharedRecorder;
     use crate::lab::run_log::RunLog;
+    use crate::lab::shared_recorder::SharedRecorder;
     use serde_json::json;
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};

@@ -21,7 +21,7 @@ use underlay_record::conventions::document;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
-use crate::lab::recording::SharedRecorder;
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::verification::{Verified, crash_behind, made};
 use crate::lab::workload::{Access, AnySubject, Progress, load_document};
 

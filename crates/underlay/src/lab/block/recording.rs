@@ -291,8 +291,8 @@ pub fn verified(outcome: &Outcome) -> Option<CheckOutcome> {
 #[cfg(test)]
 mod tests {
     use super::LoadRecording;
-    use crate::lab::recording::SharedRecorder;
     use crate::lab::run_log::RunLog;
+    use crate::lab::shared_recorder::SharedRecorder;
     use serde_json::json;
     use std::time::Instant;
     use underlay_blockio::load::{

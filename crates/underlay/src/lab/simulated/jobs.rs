@@ -13,8 +13,8 @@ use underlay_record::{RunId, Severity};
 
 use crate::lab::abort::Abort;
 use crate::lab::event::Observer;
-use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::workload::backups::{Operation, outcome};
 
 /// A run whose jobs are kept.
