@@ -22,9 +22,10 @@ use underlay_telemetry::{Collector, CollectorReport, Targets};
 use underlay_workload::block::{Content, SHAPE};
 use underlay_workload::identity::identity_of;
 
+use super::io_error::stop;
 use super::recording::{CHECK, CHECK_TITLE, LoadRecording, Shown, verified};
 use super::{
-    Course, Medium, Outcome, Phase, Place, Second, Session, Settings, Watch, run_identity, stop,
+    Course, Medium, Outcome, Phase, Place, Second, Session, Settings, Watch, run_identity,
     verifiers,
 };
 use crate::lab::abort::{Abort, During};
@@ -32,13 +33,14 @@ use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::ladder::Rung;
 use crate::lab::phases::Phases;
-use crate::lab::recording::{SharedRecorder, TelemetryWriter};
+use crate::lab::recording::TelemetryWriter;
 use crate::lab::run::{
     Came, Frame, Ground, RunResult, begin_timing, close, in_frame, keep_timing, kernel_threads,
     open_datastore, set_timing, volume_targets,
 };
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::{DatastoreSampler, SharedDatastore};
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::storage_record;
 use crate::lab::verification::{Verified, keep};
 use crate::lab::workload::Checked;

@@ -18,8 +18,8 @@ use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::steady_state::WINDOW_ROUNDS;
 use underlay_workload::block::{Content, IoProfile, Pace, curve_rate, steady_state};
 
+use super::io_error::stop;
 use super::outcome::{LastLook, Outcome, Phase, Place, Second, TargetFacts};
-use super::stop;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
