@@ -16,7 +16,7 @@ use underlay_simulation::databases::{DesignTarget, Ladder, Rung, Second, Stage, 
 use underlay_study::Plan;
 
 use super::bed::Bed;
-use super::{How, seed_of};
+use super::inputs::{How, seed_of};
 use crate::lab::abort::Abort;
 use crate::lab::interrupt;
 use crate::stop::chain;

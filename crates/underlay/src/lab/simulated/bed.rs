@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use underlay_simulation::databases::{FitPoint, ProcessorFit};
 use underlay_study::{DatastoreKind, Plan};
 
-use super::{How, seed_of};
+use super::inputs::{How, seed_of};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 

@@ -7,13 +7,16 @@
 
 mod ahead;
 mod bed;
+mod inputs;
 mod jobs;
 pub mod observed;
 mod recording;
 
-use serde_json::{Value, json};
+pub use inputs::{How, seed_of};
+
+use serde_json::json;
 use std::path::Path;
-use underlay_core::{Dilation, Nanos, RootSeed};
+use underlay_core::{Dilation, Nanos};
 use underlay_database::Engine;
 use underlay_engine::Scenario;
 use underlay_host::return_large_blocks;
@@ -27,8 +30,8 @@ use underlay_study::{DesignPlan, EngineKind, Plan, RunPlan};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
-use crate::lab::recording::SharedRecorder;
 use crate::lab::run::{Came, RunResult, recorded};
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
@@ -36,17 +39,6 @@ use ahead::{Ahead, Step, Steps};
 use bed::Bed;
 use jobs::Jobs;
 use recording::Recording;
-
-/// What an execution in virtual time depends on, beside the plan.
-#[derive(Clone, Debug)]
-pub struct How {
-    /// What the study leaves open.
-    pub assumed: Assumptions,
-    /// Where the demands come from, for the record.
-    pub demands_source: String,
-    /// How much is simulated.
-    pub effort: Effort,
-}
 
 /// Refuses a plan that cannot be simulated, with every reason.
 ///
@@ -167,11 +159,6 @@ fn describe<E>(
             "processor_factor": bed.factor(),
         }),
     })
-}
-
-/// The seed of a repeat: the same transactions for all designs, others in each repeat.
-pub fn seed_of(plan: &Plan, repeat: u32) -> RootSeed {
-    plan.seed.child("simulated-repeat", u64::from(repeat))
 }
 
 /// A run of one point of the axes, on its way into the record.
@@ -309,9 +296,4 @@ impl RunPhases<'_> {
         let Some((_, phase)) = self.open.take() else { return Ok(()) };
         self.recorder.lock().end_phase(phase, at, status).during("write the record")
     }
-}
-
-/// What records say of a database that was not installed.
-fn engine_document(kind: EngineKind) -> Value {
-    json!({ "engine": kind.as_str(), "version": "modelled" })
 }

@@ -4,7 +4,7 @@
 //! Names and units are those of the samplers of a real run, so that reports need not know the
 //! difference; what a model does not know is absent.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Histogram, Nanos};
@@ -20,7 +20,7 @@ use underlay_study::{DesignPlan, EngineKind, Plan};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::shared_recorder::SharedRecorder;
 
 /// Session samples per second of virtual time: the mean number of sessions in each state is known,
 /// and is written as so many samples would show it.
@@ -114,7 +114,7 @@ impl<'a> Recording<'a> {
         for database in &self.plan.databases {
             let Some(part) = database.part(self.design) else { continue };
             let documents = [
-                (document::ENGINE, super::engine_document(part.engine.kind)),
+                (document::ENGINE, engine_document(part.engine.kind)),
                 (document::ENGINE_SETTINGS, json!(part.engine.settings)),
             ];
             for (name, content) in documents {
@@ -436,4 +436,9 @@ fn tell(second: &EngineRun, (users, of): (u32, &[usize]), observer: &mut dyn Obs
         response_p99: response.quantile(0.99).map(Nanos),
         errors: 0,
     });
+}
+
+/// What records say of a database that was not installed.
+fn engine_document(kind: EngineKind) -> Value {
+    json!({ "engine": kind.as_str(), "version": "modelled" })
 }
