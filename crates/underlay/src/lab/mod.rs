@@ -11,6 +11,7 @@ mod background;
 pub mod block;
 mod causal_check;
 pub mod client;
+mod climb;
 mod design_time;
 mod dilation;
 mod faults;
@@ -35,6 +36,7 @@ pub mod simulated;
 mod storage_record;
 mod template;
 mod verification;
+mod window;
 
 pub mod event;
 pub mod external;

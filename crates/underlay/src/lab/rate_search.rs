@@ -13,8 +13,9 @@ use underlay_study::SearchPlan;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::Event;
-use crate::lab::ladder::{Ladder, Window, append};
+use crate::lab::ladder::Ladder;
 use crate::lab::searched::{Searched, describe};
+use crate::lab::window::{Window, append};
 
 /// The rate while queues empty, per second.
 const RESTING_RATE: f64 = 0.1;

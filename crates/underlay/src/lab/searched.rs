@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use underlay_driver::{Found, Objective, StepTaken};
 use underlay_record::Interval;
 
-use crate::lab::ladder::Window;
+use crate::lab::window::Window;
 
 /// A search, as far as it came.
 pub struct Searched {

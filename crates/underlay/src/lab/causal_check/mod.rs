@@ -4,60 +4,25 @@
 //! What happened is written to the record period by period; what follows from it is computed by the report. Nothing of this
 //! is a measured window.
 
+mod changeable;
 pub mod perturbation;
 mod schedule;
 mod server_cpu;
+mod spec;
+
+pub use changeable::Changeable;
+pub use spec::CausalSpec;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use underlay_core::{Nanos, Resource, RootSeed};
+use underlay_core::{Nanos, Resource};
 use underlay_record::PhaseKind;
 use underlay_record::conventions::{document, event};
-use underlay_study::CausalPlan;
 
 use crate::lab::abort::Abort;
 use crate::lab::ladder::Ladder;
 use schedule::{FASTER, Period, SLOWER, Schedule};
-
-/// A check that a run is to make.
-#[derive(Clone, Copy, Debug)]
-pub struct CausalSpec {
-    /// What the study asks for.
-    pub plan: CausalPlan,
-    /// Connections that users share, if they do.
-    pub connections: Option<u32>,
-    /// Decides the order of the resources.
-    pub seed: RootSeed,
-}
-
-/// Whether a resource can be changed where a run takes place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changeable {
-    /// The resource.
-    pub resource: Resource,
-    /// Whether it can also be made faster.
-    pub can_be_faster: bool,
-    /// Why it cannot be changed at all, if it cannot.
-    pub obstacle: Option<String>,
-}
-
-impl Changeable {
-    /// Can be slowed.
-    pub fn slower(resource: Resource) -> Changeable {
-        Changeable { resource, can_be_faster: false, obstacle: None }
-    }
-
-    /// Can be slowed and made faster.
-    pub fn both(resource: Resource) -> Changeable {
-        Changeable { resource, can_be_faster: true, obstacle: None }
-    }
-
-    /// Cannot be changed.
-    pub fn fixed(resource: Resource, obstacle: impl Into<String>) -> Changeable {
-        Changeable { resource, can_be_faster: false, obstacle: Some(obstacle.into()) }
-    }
-}
 
 /// Carries out a check with so many users, who are at work.
 pub fn carry_out(ladder: &mut Ladder<'_>, spec: CausalSpec, users: u32) -> Result<(), Abort> {

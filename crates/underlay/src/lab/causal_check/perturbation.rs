@@ -11,7 +11,7 @@ use underlay_datastore::ServiceSlowdown;
 use underlay_host::Cgroup;
 use underlay_study::{DatastoreKind, DesignPlan};
 
-use super::Changeable;
+use super::changeable::Changeable;
 use super::server_cpu::ServerCpu;
 use crate::lab::abort::{Abort, During};
 use crate::lab::samplers::SharedDatastore;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use underlay_core::{Dilation, Resource};
 use underlay_host::{Cgroup, HostError};
 
-use super::Changeable;
+use super::changeable::Changeable;
 
 /// Least processors that a server is left with.
 const LEAST: f64 = 0.05;
