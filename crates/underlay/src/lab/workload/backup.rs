@@ -19,7 +19,10 @@ use underlay_study::BackupPlan;
 use underlay_workload::backup::{BACKUP, RESTORE, SHAPE};
 use underlay_workload::identity::identity_of;
 
-use super::{Access, Checked, Loadable, Loaded, Progress, Subject, TpccSubject};
+use super::checked::Checked;
+use super::loaded::{Loaded, Progress};
+use super::subject::{Access, Loadable, Subject};
+use super::tpcc::TpccSubject;
 use crate::lab::abort::Abort;
 use crate::lab::job::{JobProgress, JobRunner};
 use crate::stop::Stop;

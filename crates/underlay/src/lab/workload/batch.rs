@@ -14,7 +14,10 @@ use underlay_study::BatchPlan;
 use underlay_workload::batch::{Parameters, SHAPE, Verdict};
 use underlay_workload::identity::identity_of;
 
-use super::{Access, Checked, Loadable, Loaded, Progress, Subject, stopped};
+use super::cause::stopped;
+use super::checked::Checked;
+use super::loaded::{Loaded, Progress};
+use super::subject::{Access, Loadable, Subject};
 use crate::lab::abort::Abort;
 use crate::lab::job::JobRunner;
 use crate::stop::Stop;

@@ -10,10 +10,14 @@ use underlay_driver::{DriveSpec, DriveSummary};
 use underlay_record::CheckMoment;
 use underlay_study::{WorkloadKind, WorkloadPlan};
 
-use super::{
-    Access, BackupSubject, BatchSubject, Checked, DvdStoreSubject, Loadable, Subject,
-    SysbenchSubject, TpccSubject, WarehouseSubject,
-};
+use super::backup::BackupSubject;
+use super::batch::BatchSubject;
+use super::checked::Checked;
+use super::dvdstore::DvdStoreSubject;
+use super::subject::{Access, Loadable, Subject};
+use super::sysbench::SysbenchSubject;
+use super::tpcc::TpccSubject;
+use super::warehouse::WarehouseSubject;
 use crate::lab::abort::Abort;
 use crate::lab::client::ClientProcess;
 use crate::lab::generator::{LoadGenerator, RunningLoad};

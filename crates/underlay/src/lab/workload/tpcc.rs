@@ -15,7 +15,10 @@ use underlay_workload::tpcc::{
     Entropy, HomeWarehouse, Parameters, Profile, SHAPE, Tpcc, TpccAccounting,
 };
 
-use super::{Access, Checked, Loadable, Loaded, Progress, Subject, not_started, stopped};
+use super::cause::{not_started, stopped};
+use super::checked::Checked;
+use super::loaded::{Loaded, Progress};
+use super::subject::{Access, Loadable, Subject};
 use crate::lab::client::ClientProcess;
 use crate::lab::generator::UserLoad;
 use crate::stop::Stop;

@@ -16,7 +16,10 @@ use underlay_workload::warehouse::{
     Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
-use super::{Access, Checked, Loadable, Loaded, Progress, Subject, stopped};
+use super::cause::stopped;
+use super::checked::Checked;
+use super::loaded::{Loaded, Progress};
+use super::subject::{Access, Loadable, Subject};
 use crate::lab::abort::Abort;
 use crate::lab::job::{JobProgress, JobRunner};
 use crate::stop::Stop;
