@@ -1,8 +1,11 @@
 //! The client of a run: where its load generator works, and the network before it.
 
+mod child;
+mod handshake;
 mod path;
 mod process;
 mod workload_line;
 
+pub use child::serve;
 pub use path::ClientPath;
-pub use process::{ClientProcess, LocalDriver, serve};
+pub use process::{ClientProcess, LocalDriver};

@@ -1,26 +1,22 @@
-//! A load generator in a process of its own, within the limits of the server: how the lab starts one, and what that process
-//! does.
+//! A load generator in a process of its own, within the limits of the server: how the lab starts, directs and
+//! ends one. What that process does is in `child`.
 //!
 //! A thread cannot be limited in memory apart from its process, nor, under control groups of version 2, in CPU time
 //! apart from it; so the users of a local client have a process.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
-use underlay_core::RootSeed;
 use underlay_database::Target;
-use underlay_driver::process::SpecLine;
-use underlay_driver::{DriveSpec, Driver, DriverProcess};
+use underlay_driver::{DriveSpec, DriverProcess};
 use underlay_host::{Cgroup, Process, ProcessExit, ProcessSpec, Teardown};
-use underlay_study::{WorkloadKind, WorkloadPlan};
+use underlay_study::WorkloadPlan;
 use underlay_workload::transactional::{RunAccounting, Shape};
 
+use super::handshake::{Start, Started, monotonic_ns, read_line, write_line};
 use super::workload_line::WorkloadLine;
-use crate::lab::workload::{DvdStoreSubject, SysbenchSubject, TpccSubject};
 use crate::stop::{Stop, chain};
 
 /// How long it may take until its sessions can be opened.
@@ -29,8 +25,6 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long it may take to end once it was stopped.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Longest line that one of the ends begins with.
-const LINE_MAX: u64 = 1 << 20;
 
 /// Where and as what a load generator's process is started.
 #[derive(Clone, Copy)]
@@ -53,29 +47,6 @@ pub struct LocalDriver<B> {
     pub driver: DriverProcess<B>,
     process: Process,
     cgroup: Option<Cgroup>,
-}
-
-/// What the process is told first.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Start {
-    workload: WorkloadLine,
-    seed: u64,
-    /// Of a web shop: the number of the first customer that users register.
-    first_new_customer: Option<u32>,
-    drive: SpecLine,
-    /// As a URL. A server's Unix socket asks for no password.
-    target: String,
-    /// The origin of the run on the host's monotonic clock.
-    origin_ns: u64,
-}
-
-/// What it answers to that.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Started {
-    Ready,
-    Refused { reason: String },
 }
 
 impl ClientProcess<'_> {
@@ -170,66 +141,6 @@ impl<B: RunAccounting> LocalDriver<B> {
     }
 }
 
-/// Serves as a load generator's process: what `underlay client` (hidden) does.
-///
-/// # Errors
-/// If the message of the starting process cannot be parsed, or the connection with it
-/// fails.
-pub fn serve(socket: &Path) -> Result<(), Stop> {
-    let failed = |error: io::Error| {
-        Stop::run_failed(format!("the load generator lost its connection to the lab: {error}"))
-    };
-    let mut stream = UnixStream::connect(socket).map_err(failed)?;
-    let start: Start = read_line(&mut stream).map_err(failed)?;
-    let malformed = || Stop::run_failed("the load generator received no instructions");
-    let spec = start.drive.spec().ok_or_else(malformed)?;
-    let kind = start.workload.kind().ok_or_else(malformed)?;
-    let target = Target::from_url(&start.target).map_err(|error| Stop::bad_input(chain(&error)))?;
-    let since = Duration::from_nanos(monotonic_ns().saturating_sub(start.origin_ns));
-    let origin = Instant::now().checked_sub(since).ok_or_else(malformed)?;
-    let seed = RootSeed(start.seed);
-    match kind {
-        WorkloadKind::Tpcc(plan) => {
-            let driver =
-                TpccSubject::new(&plan, seed).and_then(|it| it.drive(spec, target, origin));
-            direct(driver, stream)
-        }
-        WorkloadKind::Sysbench(plan) => {
-            let driver =
-                SysbenchSubject::new(&plan, seed).and_then(|it| it.drive(spec, target, origin));
-            direct(driver, stream)
-        }
-        WorkloadKind::Dvdstore(plan) => {
-            let first = start.first_new_customer.ok_or_else(malformed)?;
-            direct(DvdStoreSubject::new(&plan, seed).drive(spec, target, origin, first), stream)
-        }
-        WorkloadKind::Batch(_)
-        | WorkloadKind::Warehouse(_)
-        | WorkloadKind::Block(_)
-        | WorkloadKind::Backup(_) => Err(malformed()),
-    }
-}
-
-/// Lets a driver that has started, or not, be directed.
-fn direct<B: RunAccounting>(
-    driver: Result<Driver<B>, Stop>,
-    mut stream: UnixStream,
-) -> Result<(), Stop> {
-    let failed = |error: io::Error| {
-        Stop::run_failed(format!("the load generator lost its connection to the lab: {error}"))
-    };
-    match driver {
-        Ok(driver) => {
-            write_line(&mut stream, &Started::Ready).map_err(failed)?;
-            underlay_driver::process::serve(driver, stream).map_err(failed)
-        }
-        Err(stop) => {
-            let refused = Started::Refused { reason: stop.to_string() };
-            write_line(&mut stream, &refused).map_err(failed)
-        }
-    }
-}
-
 /// The connection of a process that was started to connect.
 fn accept(listener: &UnixListener, process: &Process) -> io::Result<UnixStream> {
     listener.set_nonblocking(true)?;
@@ -251,27 +162,6 @@ fn accept(listener: &UnixListener, process: &Process) -> io::Result<UnixStream> 
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-fn write_line<T: Serialize>(stream: &mut UnixStream, content: &T) -> io::Result<()> {
-    let mut line = serde_json::to_vec(content)?;
-    line.push(b'\n');
-    stream.write_all(&line)
-}
-
-/// One line, of an end that says nothing more before it is answered.
-fn read_line<T: for<'de> Deserialize<'de>>(stream: &mut UnixStream) -> io::Result<T> {
-    let mut line = String::new();
-    if BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)? == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(serde_json::from_str(&line)?)
-}
-
-/// The clock that [`Instant`]s are of, which all processes of a host share.
-fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 fn nanos(duration: Duration) -> u64 {
