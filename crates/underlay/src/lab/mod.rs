@@ -63,8 +63,7 @@ pub use run::wall_clock_ns;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};
-use crate::lab::run::database::DatabaseBench;
-use crate::lab::run::{Bench, RunResult};
+use crate::lab::run::{Bench, DatabaseBench, RunResult};
 use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;

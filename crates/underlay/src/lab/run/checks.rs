@@ -9,8 +9,8 @@ use tokio::runtime::Runtime;
 use underlay_database::Target;
 use underlay_record::CheckMoment;
 
-use super::ActiveRun;
-use super::database::UnderTest;
+use super::active::ActiveRun;
+use super::under_test::UnderTest;
 use crate::lab::abort::Abort;
 use crate::lab::event::Observer;
 use crate::lab::interrupt;

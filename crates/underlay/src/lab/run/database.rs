@@ -5,52 +5,23 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, Nanos};
-use underlay_database::managed::{Install, Listen, RestoreOptions, Server, ServerSpec, Template};
-use underlay_database::{Engine, Target};
+use underlay_database::Engine;
+use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
 use underlay_datastore::MountedVolume;
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
 use underlay_study::{
-    ClientPlace, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DilatedSetting, EnginePlan,
-    HostCompute, dilated_settings,
+    ClientPlace, DatabasePart, DatastoreKind, DesignPlan, DilatedSetting, EnginePlan, HostCompute,
+    dilated_settings,
 };
 
-use super::load::process_name;
-use super::{ActiveRun, Bench};
+use super::active::ActiveRun;
+use super::bench::{Bench, DatabaseBench};
+use super::under_test::UnderTest;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
-use crate::lab::faults::Serving;
 use crate::lab::run_log::RunLog;
-use crate::lab::workload::AnySubject;
-
-/// What all runs of an execution share of a database.
-pub struct DatabaseBench<'a> {
-    /// What it is.
-    pub plan: &'a DatabasePlan,
-    /// Its programs.
-    pub install: &'a Install,
-    /// The loaded database that every run starts from.
-    pub template: &'a Template,
-    /// Its workload.
-    pub subject: &'a dyn AnySubject,
-}
-
-/// A database of a run, without its load.
-pub struct UnderTest<'a> {
-    /// What all runs share of it.
-    pub bench: &'a DatabaseBench<'a>,
-    /// What it is in the design of the run.
-    pub part: &'a DatabasePart,
-    /// Its part of the record.
-    pub log: RunLog<'a>,
-    /// A folder of its own.
-    pub scratch: PathBuf,
-    /// What limits it.
-    pub cgroup: Option<Cgroup>,
-    /// Its server.
-    pub server: Server,
-}
 
 /// What a server says once it is started.
 pub struct Started {
@@ -60,34 +31,6 @@ pub struct Started {
     programs: PathBuf,
     data: Bytes,
     took: Nanos,
-}
-
-impl UnderTest<'_> {
-    /// Where its users and checks connect to.
-    pub fn target(&self) -> Target {
-        self.server.target().with_database(self.bench.subject.database())
-    }
-
-    /// What the record calls its server's processes.
-    pub fn process(&self) -> String {
-        self.log.recorded(process_name(self.bench.install.engine()))
-    }
-
-    /// Behind "the database server": which one, where there are several.
-    pub fn described(&self) -> String {
-        match self.log.database {
-            "" => String::new(),
-            name => format!(" of `{name}`"),
-        }
-    }
-}
-
-/// The servers of databases, for what happens to all of them.
-pub fn serving<'s>(databases: &'s mut [UnderTest<'_>]) -> Vec<Serving<'s>> {
-    databases
-        .iter_mut()
-        .map(|database| Serving { process: database.process(), server: &mut database.server })
-        .collect()
 }
 
 impl<'a> ActiveRun<'a> {

@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::Engine;
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_driver::{DriveSpec, Pacing};
 use underlay_host::Cgroup;
@@ -14,15 +13,19 @@ use underlay_record::{PhaseKind, Severity};
 use underlay_study::{ClientPlace, ProcedurePlan, WorkloadPlan};
 use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget};
 
-use super::database::{DatabaseBench, UnderTest};
+use super::active::ActiveRun;
+use super::bench::DatabaseBench;
 use super::outcome::{keep_outages, keep_summary};
+use super::provision::begin_timing;
 use super::site::ManagedSite;
-use super::{ActiveRun, Running, begin_timing};
+use super::under_test::UnderTest;
 use crate::lab::abort::{Abort, During};
+use crate::lab::background::Background;
 use crate::lab::causal_check::CausalSpec;
 use crate::lab::causal_check::perturbation::Perturbation;
 use crate::lab::client::{ClientPath, ClientProcess};
 use crate::lab::event::Observer;
+use crate::lab::faults::Faults;
 use crate::lab::generator::LoadGenerator;
 use crate::lab::ladder::{Ladder, Measured, Rung, Site};
 use crate::lab::loads::{Load, Loads, total_of};
@@ -35,6 +38,16 @@ use crate::lab::workload::Session;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
 const SEARCH_QUEUE: u32 = 100_000;
+
+/// What is there while load runs.
+pub(super) struct Running<'r, 'f, 'd> {
+    pub(super) databases: &'r mut [UnderTest<'d>],
+    pub(super) sessions: &'r mut [Box<dyn Session + 'd>],
+    pub(super) datastore: &'r SharedDatastore,
+    pub(super) volumes: &'r [MountedVolume],
+    pub(super) faults: &'r mut Faults<'f>,
+    pub(super) background: &'r mut Background<'f>,
+}
 
 impl ActiveRun<'_> {
     /// Drives the ladder with everything being sampled; stops load and samplers whatever happens.
@@ -429,12 +442,4 @@ pub fn kernel_threads() -> Option<(String, u32)> {
     const KTHREADD: u32 = 2;
     let name = std::fs::read_to_string(format!("/proc/{KTHREADD}/comm")).ok()?;
     (name.trim() == "kthreadd").then(|| ("kernel".to_string(), KTHREADD))
-}
-
-/// The record's name of the server's processes, by which its pages find them.
-pub fn process_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Postgresql => "postgres",
-        Engine::Mariadb => "mariadb",
-    }
 }

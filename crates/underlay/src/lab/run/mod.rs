@@ -3,23 +3,24 @@
 //! Restore, start, check, warm up, climb, stop, check. Whatever is acquired is on a teardown stack of
 //! this run's own, which is unwound at the end however the run ends.
 
+mod active;
+mod bench;
 mod checks;
 mod cpu_limits;
-pub mod database;
+mod database;
 mod load;
 mod outcome;
 mod provision;
 mod site;
+mod under_test;
 
-use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tokio::runtime::Runtime;
 use underlay_core::{Dilation, Nanos};
 use underlay_database::managed::StopMode;
-use underlay_datastore::{MountedVolume, Timing};
-use underlay_host::{StateDir, Teardown, User};
+use underlay_datastore::Timing;
+use underlay_host::{StateDir, Teardown};
 use underlay_record::{NewRun, PhaseKind, RunEnd, RunId, RunStatus, Severity};
-use underlay_study::{DesignPlan, Plan, RunPlan};
+use underlay_study::{Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::background::Background;
@@ -27,40 +28,21 @@ use crate::lab::event::{Event, Observer};
 use crate::lab::faults::Faults;
 use crate::lab::ladder::Rung;
 use crate::lab::phases::Phases;
-use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
-use crate::lab::samplers::SharedDatastore;
+use crate::lab::shared_recorder::SharedRecorder;
 use crate::lab::verification::Verified;
-use crate::lab::workload::Session;
 
+use active::ActiveRun;
 use cpu_limits::CpuLimits;
-use database::{DatabaseBench, UnderTest, serving};
+use load::Running;
+use under_test::{UnderTest, serving};
 
+pub use bench::{Bench, DatabaseBench};
 pub use load::{drive_spec, first_rate, kernel_threads, volume_targets};
 pub use outcome::{keep_outages, keep_summary, keep_timing};
 pub use provision::{
     Ground, begin_timing, close, datastore_spec, open_datastore, set_timing, volume_requests,
 };
-
-/// What all runs of an execution share.
-pub struct Bench<'a> {
-    /// What is carried out.
-    pub plan: &'a Plan,
-    /// Where the record is written.
-    pub recorder: &'a SharedRecorder,
-    /// Underlay's own folder.
-    pub state: &'a StateDir,
-    /// The databases under test, at least one.
-    pub databases: Vec<DatabaseBench<'a>>,
-    /// Who their servers run as.
-    pub user: Option<&'a User>,
-    /// The program that serves emulated volumes.
-    pub server_program: &'a Path,
-    /// For the checks.
-    pub runtime: &'a Runtime,
-    /// How many times longer every run takes than what it stands for.
-    pub dilation: Dilation,
-}
 
 /// How a run ended.
 #[derive(Debug)]
@@ -178,27 +160,6 @@ pub fn recorded(
     let unit = plan.workload.kind.shape().headline.unit;
     observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
     Ok(RunResult { status, reason, verified })
-}
-
-/// A run in progress.
-struct ActiveRun<'a> {
-    bench: &'a Bench<'a>,
-    design: &'a DesignPlan,
-    scheduled: RunPlan,
-    log: RunLog<'a>,
-    teardown: &'a Teardown,
-    rungs: Vec<Rung>,
-    verified: Option<Verified>,
-}
-
-/// What is there while load runs.
-struct Running<'r, 'f, 'd> {
-    databases: &'r mut [UnderTest<'d>],
-    sessions: &'r mut [Box<dyn Session + 'd>],
-    datastore: &'r SharedDatastore,
-    volumes: &'r [MountedVolume],
-    faults: &'r mut Faults<'f>,
-    background: &'r mut Background<'f>,
 }
 
 impl ActiveRun<'_> {

@@ -12,7 +12,7 @@ use underlay_host::{Teardown, User};
 use underlay_record::conventions::document;
 use underlay_study::{DatastoreKind, DesignPlan, VolumePlan};
 
-use super::ActiveRun;
+use super::active::ActiveRun;
 use crate::lab::abort::{Abort, During};
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;

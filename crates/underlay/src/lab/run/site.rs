@@ -10,6 +10,7 @@ use underlay_host::free_space;
 use underlay_record::{Interval, PhaseKind};
 use underlay_telemetry::Collector;
 
+use super::under_test::{UnderTest, serving};
 use crate::lab::abort::{Abort, During};
 use crate::lab::background::Background;
 use crate::lab::causal_check::Changeable;
@@ -18,7 +19,6 @@ use crate::lab::event::Observer;
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::ladder::Site;
 use crate::lab::resync;
-use crate::lab::run::database::{UnderTest, serving};
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::storage_record;
