@@ -16,9 +16,13 @@ use underlay_database::schema_ownership::WorkloadTables;
 use underlay_study::{BatchPlan, WorkloadKind};
 use underlay_workload::batch::{Loop, MAX_ROWS, Mode, Parameters, STUDY_ROWS};
 
+use super::command::{Action, Command, given_up};
+use super::external::{Dropped, External};
+use super::job::run_job;
 use super::options::{Common, Loading, NOT_RUN, Problems};
 use super::page::{latencies, latencies_json, latency_headings};
-use super::{Action, Command, Dropped, External, carry_out, given_up, run_job, verdict_of_run};
+use super::steps::carry_out;
+use super::verdict::verdict_of_run;
 use crate::lab::external::Checks;
 use crate::lab::interrupt;
 use crate::lab::workload::{Access, BatchSubject, Loaded, session_failed, stopped};

@@ -8,7 +8,8 @@ use underlay_database::connection_limit::connection_limit;
 use underlay_database::tls::{Encryption, TlsMode, Verification, encryption};
 use underlay_database::{Address, Engine, Secret, SessionError, Target, password_file};
 
-use super::{Command, URL_VARIABLE};
+use super::command::Command;
+use super::options::URL_VARIABLE;
 use crate::lab::interrupt;
 use crate::lab::workload::Access;
 use crate::stop::Stop;

@@ -8,9 +8,13 @@ use underlay_database::schema_ownership::WorkloadTables;
 use underlay_study::{DvdstorePlan, WorkloadKind};
 use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, Parameters, SHAPE, Size};
 
+use super::command::Command;
+use super::external::{Dropped, External};
+use super::noop::run_noop;
 use super::options::{Common, Loading, Mixes, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::users::{self, Added};
-use super::{Command, Dropped, External, carry_out, run_noop};
+use super::shown::Added;
+use super::steps::carry_out;
+use super::users;
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, DvdStoreSubject, Loadable, Loaded, stopped};
 use crate::stop::Stop;

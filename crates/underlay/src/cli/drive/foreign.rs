@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use underlay_database::Engine;
 use underlay_database::schema_ownership::{Afterwards, ForeignSchema, OwnershipError, clear, look};
 
-use super::{Action, Command, given_up};
+use super::command::{Action, Command, given_up};
 use crate::lab::workload::{Access, session_failed, stopped};
 use crate::stop::Stop;
 

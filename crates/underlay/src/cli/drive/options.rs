@@ -15,8 +15,10 @@ use underlay_driver::{Objective, Weights};
 use underlay_study::{Arrivals, FaultPhase, Pacing, ProcedurePlan, SearchPlan, WeightsPlan};
 use underlay_workload::transactional::Shape;
 
-use super::URL_VARIABLE;
 use crate::cli::whole_number::whole_number;
+
+/// Environment variable with the database's URL.
+pub(super) const URL_VARIABLE: &str = "UNDERLAY_URL";
 
 /// Users of a closed loop, and those that an open loop may keep busy at once.
 const USERS_CLOSED: u32 = 8;

@@ -7,7 +7,7 @@ use underlay_core::{Histogram, Nanos};
 use underlay_database::load_report::LoadReport;
 use underlay_driver::{DriveSummary, ErrorSample, Saturation, SaturationVerdict};
 
-use super::users::{Added, DatabaseRates, Shown, database_rates, rate_with_rollbacks};
+use super::shown::{Added, DatabaseRates, Shown, database_rates, rate_with_rollbacks};
 use crate::lab::ladder::Window;
 use crate::lab::searched::{Searched, describe};
 

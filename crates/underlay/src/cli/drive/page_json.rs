@@ -7,7 +7,7 @@ use underlay_driver::{DriveSummary, Saturation, TypeTick};
 use underlay_record::CheckOutcome;
 
 use super::page::latencies_json;
-use super::users::{Added, DatabaseRates, Shown, database_rates, rate_with_rollbacks};
+use super::shown::{Added, DatabaseRates, Shown, database_rates, rate_with_rollbacks};
 use crate::lab::ladder::Window;
 use crate::lab::searched::Searched;
 use crate::lab::workload::Checked;

@@ -9,7 +9,7 @@ use underlay_host::host_facts;
 use underlay_record::{Design, Manifest, OpenError, Recorder};
 use underlay_study::measurement_json;
 
-use super::Command;
+use super::command::Command;
 use crate::lab::external::ExternalPlan;
 use crate::lab::workload::{Access, Subject};
 use crate::stop::{Stop, chain};

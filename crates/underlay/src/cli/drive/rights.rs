@@ -5,7 +5,7 @@
 
 use underlay_database::rights::{Steps, grants};
 
-use super::Command;
+use super::command::Command;
 use crate::lab::workload::Access;
 use crate::stop::Stop;
 

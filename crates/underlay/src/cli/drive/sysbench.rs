@@ -11,9 +11,13 @@ use underlay_database::sysbench::{SysbenchError, describe, drop_bulk_tables, dro
 use underlay_study::{SysbenchPlan, WorkloadKind};
 use underlay_workload::sysbench::{Distribution, Parameters, SHAPE, Script, Sysbench};
 
+use super::command::Command;
+use super::external::{Dropped, External};
+use super::noop::run_noop;
 use super::options::{Common, Loading, Mixes, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::users::{self, Added};
-use super::{Command, Dropped, External, carry_out, run_noop};
+use super::shown::Added;
+use super::steps::carry_out;
+use super::users;
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, Loadable, Loaded, SysbenchSubject, stopped};
 use crate::stop::Stop;

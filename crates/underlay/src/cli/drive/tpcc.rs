@@ -11,9 +11,14 @@ use underlay_record::CheckMoment;
 use underlay_study::{TpccPlan, WorkloadKind};
 use underlay_workload::tpcc::{Entropy, HomeWarehouse, Parameters, Profile, SHAPE};
 
+use super::command::Command;
+use super::external::{Dropped, External, check_alone};
+use super::noop::run_noop;
 use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems, UserLoad};
-use super::users::{self, Added};
-use super::{Command, Dropped, External, carry_out, page_json, run_noop};
+use super::page_json;
+use super::shown::Added;
+use super::steps::carry_out;
+use super::users;
 use crate::lab::external::{Checks, Finished};
 use crate::lab::workload::{Access, Loadable, Loaded, Subject, TpccSubject, stopped};
 use crate::stop::Stop;
@@ -166,7 +171,7 @@ impl External for TpccSubject {
         access: Access<'_>,
     ) -> Result<(Value, Result<(), Stop>), Stop> {
         if !command.foreign_tables {
-            return super::check_alone(
+            return check_alone(
                 self,
                 command,
                 |access| self.check(access, CheckMoment::After, None),
@@ -180,7 +185,7 @@ impl External for TpccSubject {
         ));
         let parameters = Parameters { warehouses, ..self.parameters };
         let theirs = TpccSubject { parameters, ..*self };
-        super::check_alone(
+        check_alone(
             self,
             command,
             |access| theirs.check_tables(access, &tables, CheckMoment::After, None),

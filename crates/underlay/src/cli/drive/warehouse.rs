@@ -9,8 +9,12 @@ use underlay_record::CheckMoment;
 use underlay_study::{WarehousePlan, WorkloadKind};
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
+use super::command::Command;
+use super::external::{Dropped, External};
+use super::job::run_job;
 use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems};
-use super::{Command, Dropped, External, carry_out, run_job, verdict_of_run};
+use super::steps::carry_out;
+use super::verdict::verdict_of_run;
 use crate::lab::external::Checks;
 use crate::lab::workload::{Access, Asked, Loaded, Subject, WarehouseSubject, stopped};
 use crate::stop::Stop;
