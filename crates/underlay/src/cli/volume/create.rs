@@ -1,6 +1,7 @@
 //! `underlay volume create`: creates a volume, and its datastore if there is none yet.
 
-use super::{data_directory, program, show, stop};
+use super::data_directory::{data_directory, program, stop};
+use super::show;
 use crate::cli::designs::{datastore_of, told};
 use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;

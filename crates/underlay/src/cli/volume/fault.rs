@@ -1,6 +1,6 @@
 //! `underlay volume fault`: injects or repairs a fault in a running datastore.
 
-use super::{running, stop};
+use super::data_directory::{running, stop};
 use crate::stop::Stop;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! `underlay volume start`, `stop` and `rm`.
 
-use super::{data_directory, program, running, show, stop as stopped_by};
+use super::data_directory::{data_directory, program, running, stop as stopped_by};
+use super::show;
 use crate::lab::interrupt;
 use crate::stop::Stop;
 use clap::Args;

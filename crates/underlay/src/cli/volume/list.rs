@@ -1,6 +1,7 @@
 //! `underlay volume list`: what is in a datastore, whether it runs or not.
 
-use super::{data_directory, show, stop};
+use super::data_directory::{data_directory, stop};
+use super::show;
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;

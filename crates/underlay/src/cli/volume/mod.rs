@@ -1,6 +1,7 @@
 //! `underlay volume`: emulated volumes for any program, in a directory of the user's choice.
 
 mod create;
+mod data_directory;
 mod fault;
 mod lifecycle;
 mod list;
@@ -8,11 +9,8 @@ mod show;
 mod stat;
 mod stat_cluster;
 
-use crate::stop::{Stop, chain};
+use crate::stop::Stop;
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
-use underlay_datastore::DatastoreError;
-use underlay_datastore::persistent::{Connection, DataDirectory};
 
 /// Arguments of `underlay volume`.
 #[derive(Debug, Args)]
@@ -63,44 +61,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         Command::Rm(arguments) => lifecycle::remove(arguments),
         Command::Start(arguments) => lifecycle::start(arguments),
         Command::Stop(arguments) => lifecycle::stop(arguments),
-    }
-}
-
-/// The datastore in a directory.
-fn data_directory(directory: &Path) -> Result<DataDirectory, Stop> {
-    DataDirectory::open(directory).map_err(|error| stop(&error))
-}
-
-/// The datastore in a directory, which must run.
-fn running(directory: &Path) -> Result<Connection, Stop> {
-    data_directory(directory)?.running().map_err(|error| stop(&error))
-}
-
-/// This program: it also is the supervisor and the server.
-fn program() -> Result<PathBuf, Stop> {
-    std::env::current_exe()
-        .map_err(|error| Stop::host(format!("could not find this program's own file: {error}")))
-}
-
-/// A datastore's error with its exit code: 2 = invalid request, nothing was changed, 3 = this host lacks something, 4 = the
-/// datastore failed.
-fn stop(error: &DatastoreError) -> Stop {
-    let text = chain(error);
-    match error {
-        DatastoreError::GivenUp => Stop::interrupted("interrupted; the datastore was not started"),
-        DatastoreError::Host(_)
-        | DatastoreError::EmulationUnavailable { .. }
-        | DatastoreError::NoSpace { .. }
-        | DatastoreError::Listen { .. }
-        | DatastoreError::System(_) => Stop::host(text),
-        DatastoreError::SupervisorEnded { .. }
-        | DatastoreError::SupervisorLeft(_)
-        | DatastoreError::SupervisorSilent { .. }
-        | DatastoreError::SupervisorFailed(_)
-        | DatastoreError::ServerDied { .. }
-        | DatastoreError::ServerSilent { .. }
-        | DatastoreError::NotTakenDown { .. }
-        | DatastoreError::BadAnswer { .. } => Stop::run_failed(text),
-        _ => Stop::bad_input(text),
     }
 }

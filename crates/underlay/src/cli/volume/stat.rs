@@ -1,7 +1,8 @@
 //! `underlay volume stat`: performance of a running datastore's volumes.
 
+use super::data_directory::{running, stop};
+use super::show;
 use super::stat_cluster::{ClusterView, happened};
-use super::{running, show, stop};
 use crate::output;
 use crate::stop::Stop;
 use clap::Args;
