@@ -3,8 +3,8 @@
 //! A page of its own, not a section of the report: a report reads a record, and a simulation of block experiments has
 //! none. Per row a bar shows the simulated number in units of the published one.
 
+use super::comparison::{Settings, overall};
 use super::comparison_text::{error, figure, figure_name, parameters, role};
-use super::{Settings, overall};
 use std::fmt::Write;
 use underlay_simulation::experiments::{Comparison, Role, Row};
 

@@ -1,6 +1,6 @@
 //! Published and simulated results side by side, as text.
 
-use super::{Settings, overall};
+use super::comparison::{Settings, overall};
 use std::fmt::Write;
 use underlay_simulation::experiments::{Comparison, Row};
 
@@ -97,7 +97,8 @@ pub fn error(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::render;
-    use crate::cli::simulate::{Settings, comparison_page};
+    use crate::cli::simulate::comparison::Settings;
+    use crate::cli::simulate::comparison_page;
     use underlay_core::RootSeed;
     use underlay_simulation::experiments::{Effort, compare, testbeds};
 

@@ -1,6 +1,5 @@
 //! A block workload on the volumes of a design.
 
-use super::default_size;
 use crate::cli::designs::datastore_of;
 use crate::stop::{Stop, chain};
 use clap::Args;
@@ -18,6 +17,11 @@ use underlay_study::{
 };
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::{BlockWorkload, Concurrency, IoProfile, Pace};
+
+/// Requests of a run: a second or so of a fast cluster.
+pub(super) const REQUESTS: u64 = 1_000_000;
+/// Requests per point of a curve, of which there are thirteen.
+pub(super) const REQUESTS_PER_POINT: u64 = 200_000;
 
 /// The load on the volumes of a design.
 #[derive(Debug, Args)]
@@ -81,6 +85,11 @@ impl Default for Load {
             write_buffer: None,
         }
     }
+}
+
+/// A size as people write it on the command line.
+fn default_size() -> Bytes {
+    Bytes::from_gib(10)
 }
 
 impl Load {

@@ -1,58 +1,27 @@
 //! `underlay simulate`: block workloads against a design in virtual time, or a publication's block experiments
 //! simulated and compared with the published results.
 
+mod arguments;
+mod comparison;
 mod comparison_page;
 mod comparison_text;
 mod design;
 mod study;
 mod workload_text;
 
+pub use arguments::Arguments;
 pub(super) use study::points;
 
 use crate::cli::whole_file;
-use crate::cli::whole_number::whole_number;
 use crate::stop::{Stop, chain};
-use clap::Args;
+use comparison::{Settings, overall};
+use design::{REQUESTS, REQUESTS_PER_POINT};
 use serde_json::json;
 use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
-use underlay_core::{Bytes, RootSeed};
-use underlay_simulation::experiments::{Comparison, Effort, compare, median, testbeds};
+use std::path::Path;
+use underlay_core::RootSeed;
+use underlay_simulation::experiments::{Comparison, Effort, compare, testbeds};
 use underlay_workload::block::curve::PERCENTS;
-
-/// Arguments of `underlay simulate`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "All results are simulated: they show what the storage model does in virtual time.\n\nExamples:\n  \
-    underlay simulate --study storagereview --html comparison.html\n  underlay simulate --design vmware-pm1725a \
-    --workload oracle --volumes 8 --threads 24\n  underlay simulate --design hdd --workload 4k-random-read --rate 60 \
-    --seconds 30"
-)]
-#[group(id = "subject", required = true, multiple = false, args = ["study", "design"])]
-pub struct Arguments {
-    /// A publication's block experiments (kingston, vmware, storagereview, or all), or a study with a block load: built in, such
-    /// as `kingston/kh1`, or a file.
-    #[arg(long, value_name = "NAME")]
-    study: Option<String>,
-    /// A built-in design (`underlay list designs`) or device (`underlay list devices`), or the file of one.
-    #[arg(long, value_name = "DESIGN")]
-    design: Option<String>,
-    #[command(flatten)]
-    load: design::Load,
-    /// Limit of measured requests per run or per point of a curve; with --study, each step of a fit uses a quarter.
-    /// Default: 1000000 for a run, 200000 per point of a curve, 400000 with --study.
-    #[arg(long, value_parser = whole_number, allow_negative_numbers = true)]
-    requests: Option<u64>,
-    /// Root seed.
-    #[arg(long, default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
-    seed: u64,
-    /// Also write the comparison as one self-contained HTML file (with --study).
-    #[arg(long, value_name = "FILE", conflicts_with = "design")]
-    html: Option<PathBuf>,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
-}
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -81,36 +50,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         // The parser asks for one of the two.
         (None, None) => Err(Stop::bad_input("name a --study or a --design")),
-    }
-}
-
-/// Requests of a run: a second or so of a fast cluster.
-const REQUESTS: u64 = 1_000_000;
-/// Requests per point of a curve, of which there are thirteen.
-const REQUESTS_PER_POINT: u64 = 200_000;
-
-/// What the numbers of a study depend on, apart from the code.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    requests: u64,
-    seed: u64,
-}
-
-impl Settings {
-    /// As a sentence.
-    fn sentence(self) -> String {
-        let unusual = match Effort::FULL.requests {
-            usual if self.requests < usual => {
-                format!(
-                    " The default is {usual}: the median error differs from the documented one."
-                )
-            }
-            _ => String::new(),
-        };
-        format!(
-            "At most {} requests per run, and per point of a curve; seed {}.{unusual}",
-            self.requests, self.seed
-        )
     }
 }
 
@@ -167,11 +106,6 @@ fn make_sure_of(path: &Path) -> Result<(), Stop> {
     })
 }
 
-/// The median error over the predicted rows of all test beds, in percent.
-fn overall(comparisons: &[Comparison]) -> Option<f64> {
-    median(comparisons.iter().flat_map(Comparison::predicted_errors).collect())
-}
-
 fn comparisons_json(comparisons: &[Comparison], how: Settings) -> serde_json::Value {
     let one = |comparison: &Comparison| {
         let rows: Vec<_> = comparison
@@ -211,9 +145,4 @@ fn comparisons_json(comparisons: &[Comparison], how: Settings) -> serde_json::Va
         "median_error_percent": overall(comparisons),
         "testbeds": comparisons.iter().map(one).collect::<Vec<_>>(),
     })
-}
-
-/// A size as people write it on the command line.
-fn default_size() -> Bytes {
-    Bytes::from_gib(10)
 }

@@ -3,8 +3,11 @@
 //! The plan is that of `underlay run`, for a host without limits: sizes, volumes, threads and rates are the study's. What a real
 //! run adds (filling, verifying, repeats, this host) has no meaning here.
 
-use super::design::{Load, Outcome, Run, Setup, StudyLoad, merged, simulate_on};
-use super::{Arguments, REQUESTS, REQUESTS_PER_POINT, workload_text};
+use super::arguments::Arguments;
+use super::design::{
+    Load, Outcome, REQUESTS, REQUESTS_PER_POINT, Run, Setup, StudyLoad, merged, simulate_on,
+};
+use super::workload_text;
 use crate::cli::designs::told;
 use crate::cli::studies;
 use crate::stop::Stop;
