@@ -4,7 +4,7 @@
 //! Options become a study, so that all rules of studies hold; its volumes follow from the size of the
 //! database.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::told;
 use crate::cli::recorded_workload::{RecordedWorkload, demands_of};

@@ -3,114 +3,25 @@
 //! Everything it prints is simulated. What a family is, and which of its designs need no simulation,
 //! is `simulation::databases`'s; here are the request and the table.
 
+mod arguments;
 mod basis;
+mod sized;
 mod text;
+
+pub use arguments::Arguments;
 
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::design_named;
 use crate::cli::simulation_options::cores_of;
-use crate::cli::target_options::{TargetOptions, main_transactions};
-use crate::cli::whole_number::whole_number;
+use crate::cli::target_options::main_transactions;
 use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
 use basis::Basis;
-use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::path::PathBuf;
-use underlay_core::Bytes;
+use sized::{Sized, margin, outcome};
 use underlay_host::return_large_blocks;
-use underlay_simulation::databases::{
-    Answer, Bed, Carried, Demand, Effort, Family, Row, SinglePlan, Vary, sized,
-};
-use underlay_study::{EngineKind, VolumePlan};
-use underlay_workload::objective::Objective;
-
-/// Arguments of `underlay size`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Quantities of --vary: hosts, disk-groups (of a host), capacity-drives (of a disk \
-    group) and ftt take numbers, cache-device and capacity-device take names of devices.\n\nExit \
-    code 11 says that no design of the family meets the target.\n\nExamples:\n  underlay size \
-    --workload tpcc --warehouses 1000 --memory 64GiB --cores 16 --rate 800 --slo p99=10ms --design \
-    kingston-nvme-vsan --vary hosts=3..8 --vary capacity-drives=2..6\n  underlay size --record \
-    record.sqlite --rate 500 --slo p95=5ms --design six-hosts --vary hosts=3..6 --vary \
-    cache-device=dc1500m-960,p4800x-375 --json"
-)]
-pub struct Arguments {
-    /// What users do, with --warehouses and --memory.
-    #[arg(long, value_name = "WORKLOAD")]
-    workload: Option<DescribedWorkload>,
-    /// Size of the database for --workload tpcc.
-    #[arg(long, value_name = "N", value_parser = whole_number)]
-    warehouses: Option<u64>,
-    /// Memory of the database server for --workload: a quarter of it (PostgreSQL) or three quarters
-    /// (MariaDB) for its own cache.
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<Bytes>,
-    /// The database server for --workload [default: postgresql].
-    #[arg(long, value_name = "ENGINE")]
-    engine: Option<EngineKind>,
-    /// The workload, memory and volumes of a study.
-    #[arg(long, value_name = "STUDY")]
-    study: Option<String>,
-    /// Those of a record, whose runs also say what transactions cost.
-    #[arg(long, value_name = "RECORD")]
-    record: Option<PathBuf>,
-    /// What transactions cost, as `underlay profile` writes it.
-    #[arg(long, value_name = "FILE")]
-    demands: Option<PathBuf>,
-    /// Cores of the server without a CPU limit. Default: those of this host.
-    #[arg(long, value_name = "N", value_parser = whole_number)]
-    cores: Option<u64>,
-    /// The cluster that is varied: another design of the study, a built-in one, or a file. Default:
-    /// the first design of the study.
-    #[arg(long, value_name = "DESIGN")]
-    design: Option<String>,
-    /// What varies between the designs: hosts=3..8, capacity-drives=2,4,6. May be repeated.
-    #[arg(long, value_name = "QUANTITY=VALUES")]
-    vary: Vec<Vary>,
-    /// Transactions of all types per second, an open loop.
-    #[arg(long, value_name = "PER-SECOND", required = true, allow_negative_numbers = true)]
-    rate: f64,
-    /// The latency target of the workload's main transactions, New-Order of TPC-C: p99=10ms. Response
-    /// times count from the intended start.
-    #[arg(long, value_name = "QUANTILE=TIME", required = true)]
-    slo: Option<Objective>,
-    #[command(flatten)]
-    target: TargetOptions,
-    /// Capacity devices may be this full, in percent, when the volumes are full, including the copies
-    /// of their policy. Above 80 % a cluster rebalances.
-    #[arg(long, value_name = "PERCENT", default_value_t = 80.0, allow_negative_numbers = true)]
-    full_at_most: f64,
-    /// Simulate every design, also those that contain one which meets the target.
-    #[arg(long)]
-    all: bool,
-    /// Print as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-/// Workloads that a few options describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DescribedWorkload {
-    /// Order entry derived from TPC-C.
-    Tpcc,
-}
-
-/// Everything that is said.
-struct Sized {
-    study: String,
-    base: String,
-    transactions: String,
-    unit: &'static str,
-    demands: String,
-    cores: u32,
-    volumes: Vec<VolumePlan>,
-    demand: Demand,
-    rows: Vec<Row>,
-    /// The first row that meets the target, and what it carries at most.
-    smallest: Option<(usize, Carried)>,
-}
+use underlay_simulation::databases::{Answer, Bed, Demand, Effort, Family, Row, SinglePlan, sized};
+use underlay_study::VolumePlan;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
@@ -206,23 +117,6 @@ fn answer(arguments: &Arguments) -> Result<Sized, Stop> {
         rows,
         smallest,
     })
-}
-
-/// How far the quantile is below its limit, as a share of it: negative where it is above.
-fn margin(sized: &Sized, row: &Row) -> Option<f64> {
-    let Answer::Simulated(at) = &row.answer else { return None };
-    let limit = sized.demand.target.objective.limit.0 as f64;
-    at.judgement.observed.map(|observed| 1.0 - observed.0 as f64 / limit)
-}
-
-/// The word for what became of a row.
-fn outcome(row: &Row) -> &'static str {
-    match &row.answer {
-        Answer::NoRoom(_) => "no-room",
-        Answer::Contains(_) => "not-simulated",
-        Answer::Simulated(at) if at.meets => "met",
-        Answer::Simulated(_) => "missed",
-    }
 }
 
 fn json(sized: &Sized) -> Value {

@@ -1,6 +1,6 @@
 //! The designs of a family as a table, those of few devices first.
 
-use super::{Sized, margin};
+use super::sized::{Sized, margin};
 use std::fmt::Write;
 use underlay_simulation::databases::{Answer, Row};
 use underlay_workload::judgement::Verdict;
