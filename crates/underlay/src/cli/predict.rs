@@ -1,7 +1,9 @@
 //! `underlay predict`: a recorded workload on other designs, never without the model's error on the
 //! recorded one.
 
+mod answer;
 mod carried;
+mod own_row;
 mod text;
 
 use crate::cli::complaints::Complaints;
@@ -12,15 +14,15 @@ use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
 use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
+use answer::{Answer, Predicted, Row, WhatIf};
 use carried::CarriedRates;
 use clap::Args;
+use own_row::{ModelErrors, OwnRow, p95_ns, range};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use underlay_core::Nanos;
 use underlay_host::return_large_blocks;
 use underlay_simulation::databases::{
-    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, error_of,
-    predicted,
+    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, predicted,
 };
 use underlay_workload::objective::Objective;
 
@@ -59,48 +61,6 @@ pub struct Arguments {
     /// Print as JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// A design at a number of users.
-struct Row {
-    users: u32,
-    simulated: Observation,
-    headline: Option<Prediction>,
-    p95: Option<Prediction>,
-}
-
-/// A predicted design.
-struct Predicted {
-    name: String,
-    rows: Vec<Row>,
-}
-
-/// The record's own design at a number of users.
-struct OwnRow {
-    users: u32,
-    measured: Vec<Observation>,
-    simulated: Observation,
-}
-
-/// What a change does to a design at the most users, as a ratio of throughput and of p99.
-struct WhatIf {
-    design: String,
-    change: Change,
-    ratios: Result<(f64, Option<f64>), NoMeaning>,
-}
-
-/// Everything that is said.
-struct Answer {
-    study: String,
-    own: String,
-    evidence: &'static str,
-    unit: &'static str,
-    demands: String,
-    cores: u32,
-    own_rows: Vec<OwnRow>,
-    designs: Vec<Predicted>,
-    what_ifs: Vec<WhatIf>,
-    carried: Option<CarriedRates>,
 }
 
 /// Runs the command.
@@ -213,31 +173,6 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     })
 }
 
-/// The largest errors of the model on the record's own design.
-struct ModelErrors {
-    headline: f64,
-    p95: f64,
-}
-
-impl ModelErrors {
-    fn of(rows: &[OwnRow]) -> ModelErrors {
-        let headlines = rows.iter().map(|row| error_of(row.simulated.headline, &row.headlines()));
-        let p95s =
-            rows.iter().filter_map(|row| Some(error_of(p95_ns(&row.simulated)?, &row.p95s())));
-        ModelErrors { headline: headlines.fold(0.0, f64::max), p95: p95s.fold(0.0, f64::max) }
-    }
-}
-
-impl OwnRow {
-    fn headlines(&self) -> Vec<f64> {
-        self.measured.iter().map(|it| it.headline).collect()
-    }
-
-    fn p95s(&self) -> Vec<f64> {
-        self.measured.iter().filter_map(p95_ns).collect()
-    }
-}
-
 fn row_of(own: &OwnRow, simulated: Observation, errors: &ModelErrors) -> Row {
     Row {
         users: own.users,
@@ -252,16 +187,6 @@ fn row_of(own: &OwnRow, simulated: Observation, errors: &ModelErrors) -> Row {
             .and_then(|(simulated, at)| predicted(simulated, at, &own.p95s(), errors.p95)),
         simulated,
     }
-}
-
-/// Median, least and greatest of what was measured.
-fn range(row: &OwnRow, of: impl Fn(&Observation) -> Option<f64>) -> Option<[f64; 3]> {
-    let range = underlay_simulation::databases::Range::of(row.measured.iter().filter_map(of))?;
-    Some([range.value, range.low, range.high])
-}
-
-fn p95_ns(observation: &Observation) -> Option<f64> {
-    observation.p95.map(|Nanos(ns)| ns as f64)
 }
 
 fn json(answer: &Answer) -> Value {

@@ -1,7 +1,8 @@
 //! A prediction as text: measured next to simulated results, the predictions, and the what-if
 //! results.
 
-use super::{Answer, OwnRow, Row, p95_ns, range};
+use super::answer::{Answer, Row};
+use super::own_row::{OwnRow, p95_ns, range};
 use std::fmt::Write;
 use underlay_simulation::databases::{NoMeaning, Prediction};
 
