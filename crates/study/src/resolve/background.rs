@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use underlay_core::{Bytes, Nanos};
 
-use super::io_profiles::{self, OwnIoProfiles};
+use super::io_profiles;
 use super::moment::{self, MomentKeys};
 use super::procedure::ProcedureChoice;
-use super::resolver::Resolver;
+use super::resolver::{OwnIoProfiles, Resolver};
 use crate::background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 use crate::entry::{Entry, Section};
 use crate::estimate;

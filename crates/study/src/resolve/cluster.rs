@@ -10,11 +10,11 @@ use underlay_model::scheduler::{Policy as ResyncPolicy, SchedulerSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Reduction, ReductionCosts};
 
 use super::chosen::{Chosen, Layer, Pick};
-use super::databases;
 use super::datastore;
 use super::design::Draft;
+use super::placement;
 use super::resolver::Resolver;
-use super::volumes::VolumeChoice;
+use super::volume_choice::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
@@ -335,7 +335,7 @@ fn compute(
 /// Reports hosts that limit databases of which none is placed on them.
 pub(super) fn check_compute(resolver: &mut Resolver<'_>, draft: &Draft<'_>, plan: &ClusterPlan) {
     let idle =
-        plan.compute.iter().find(|it| !databases::is_placed(resolver, &draft.name.value, &it.host));
+        plan.compute.iter().find(|it| !placement::is_placed(resolver, &draft.name.value, &it.host));
     // A database that was refused is on no host.
     let Some(HostCompute { host, .. }) = idle.filter(|_| resolver.report.is_empty()) else {
         return;

@@ -5,14 +5,16 @@ use underlay_core::Evidence;
 use super::chosen::{Chosen, Layer, pick};
 use super::client::{self, ClientChoice};
 use super::cluster;
-use super::databases;
 use super::datastore;
+use super::design_names::{design_name, design_names};
 use super::engine::{self, EngineChoice};
 use super::names;
+use super::placement;
 use super::procedure::ProcedureChoice;
 use super::resolver::Resolver;
 use super::server;
-use super::volumes::{self, VolumeChoice};
+use super::volume_choice::VolumeChoice;
+use super::volumes;
 use super::workload::WorkloadChoice;
 use crate::background_plan::BackgroundPlan;
 use crate::builtin;
@@ -39,12 +41,6 @@ impl Draft<'_> {
         let inherited = || self.base.and_then(|(_, base)| base.title.get());
         self.file.title.get().or_else(inherited)
     }
-}
-
-/// The name each design will have; `None` where it cannot be known.
-pub(super) fn design_names(resolver: &Resolver<'_>) -> Vec<Option<String>> {
-    let Some(sections) = resolver.file.design.get() else { return Vec::new() };
-    sections.iter().map(|section| design_name(resolver, section).map(|name| name.value)).collect()
 }
 
 /// All designs that are in order, after the command line's choice among them.
@@ -182,16 +178,6 @@ fn base(
     None
 }
 
-fn design_name(resolver: &Resolver<'_>, section: &Section<Design>) -> Option<Chosen<String>> {
-    let base = section.base.get().and_then(|name| builtin::design(name));
-    let absent = Entry::Absent;
-    let (layer, of_base) = match base {
-        Some((name, base)) => (Layer::Builtin(name), &base.name),
-        None => (Layer::Default, &absent),
-    };
-    resolver.pick("design.name", &[(Layer::File, &section.name), (layer, of_base)]).found()
-}
-
 fn is_wanted(resolver: &Resolver<'_>, name: &str) -> bool {
     resolver.options.designs.as_ref().is_none_or(|wanted| wanted.iter().any(|w| w == name))
 }
@@ -230,7 +216,7 @@ fn resolve(
     let source = design_text(resolver, draft, &path, "source", |design| &design.source, &mut rows);
     let kind = datastore::resolve(resolver, draft, &path, &mut rows);
     let own_volumes = volumes::resolve(resolver, draft, &path, kind.as_ref(), &mut rows);
-    let volumes = databases::volumes_of_all(resolver, &draft.name.value, own_volumes.as_deref());
+    let volumes = placement::volumes_of_all(resolver, &draft.name.value, own_volumes.as_deref());
     let (engine, overrides) = match resolver.is_block_load() {
         true => (study_engine.clone(), Vec::new()),
         false => design_engine(resolver, draft, &path, study_engine, &mut rows),
@@ -267,7 +253,7 @@ fn resolve(
         },
         volume_hosts: match &kind {
             DatastoreKind::Cluster(plan) => {
-                databases::volume_hosts(resolver, &draft.name.value, &plan.spec, volumes.len())
+                placement::volume_hosts(resolver, &draft.name.value, &plan.spec, volumes.len())
             }
             DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
         },

@@ -2,19 +2,14 @@
 //!
 //! What a load means is not decided here but where files of block loads are lowered.
 
-use std::collections::BTreeMap;
-
 use underlay_workload::block::IoProfile;
 
-use super::resolver::Resolver;
+use super::resolver::{OwnIoProfiles, Resolver};
 use crate::entry::Entry;
 use crate::finding::{Finding, Severity};
 use crate::io_profile::{Lowering, find_io_profile, suggest_io_profile};
 use crate::problem::position;
 use crate::suggest::nearest;
-
-/// The study's own block loads by name; `None` for one that has a problem, so that it is not also unknown.
-pub(super) type OwnIoProfiles = BTreeMap<String, Option<IoProfile>>;
 
 /// All `[[io-profile]]` of the study. Their problems are reported once, however often they are asked for.
 pub(super) fn resolve(resolver: &mut Resolver<'_>) -> OwnIoProfiles {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use underlay_core::Nanos;
 
-use super::design;
+use super::design_names;
 use super::procedure::{Ladder, Phases, ProcedureChoice};
 use super::resolver::Resolver;
 use crate::entry::Entry;
@@ -121,12 +121,12 @@ pub(super) fn designs_named(
 
 /// Whether any of the names is of no design of the study.
 pub(super) fn names_unknown_designs(resolver: &Resolver<'_>, names: &Entry<Vec<String>>) -> bool {
-    let known = design::design_names(resolver);
+    let known = design_names::design_names(resolver);
     names.get().is_some_and(|names| names.iter().any(|name| !known.contains(&Some(name.clone()))))
 }
 
 fn check_designs(resolver: &mut Resolver<'_>, what: &str, names: &[String], span: &Range<usize>) {
-    let known: Vec<String> = design::design_names(resolver).into_iter().flatten().collect();
+    let known: Vec<String> = design_names::design_names(resolver).into_iter().flatten().collect();
     let words = || known.iter().map(String::as_str);
     if names.is_empty() {
         resolver.report.at(

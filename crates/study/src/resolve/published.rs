@@ -1,6 +1,6 @@
 //! Published series: their references and their shape.
 
-use super::design;
+use super::design_names;
 use super::resolver::Resolver;
 use crate::entry::{Entry, Section};
 use crate::file::{Database, Published, Workload};
@@ -95,7 +95,7 @@ fn is_job(workload: &Workload) -> bool {
 /// All series that are in order.
 pub(super) fn resolve(resolver: &mut Resolver<'_>) -> Vec<PublishedSeries> {
     let Entry::Given { value: sections, .. } = &resolver.file.published else { return Vec::new() };
-    let names: Vec<String> = design::design_names(resolver).into_iter().flatten().collect();
+    let names: Vec<String> = design_names::design_names(resolver).into_iter().flatten().collect();
     let series = |section: &Section<Published>| {
         if section.refused { None } else { series(resolver, section, &names) }
     };

@@ -2,11 +2,14 @@
 //!
 //! Sections are functions over it, each in a file of its own; no key is decided here.
 
+use std::collections::BTreeMap;
+
+use underlay_workload::block::IoProfile;
+
 use super::chosen::{Chosen, Layer, Pick, pick};
-use super::databases::Role;
-use super::io_profiles::OwnIoProfiles;
-use super::volumes::VolumeChoice;
-use super::workload::VolumeScale;
+use super::role::Role;
+use super::volume_choice::VolumeChoice;
+use super::volume_scale::VolumeScale;
 use crate::builtin;
 use crate::entry::Entry;
 use crate::file;
@@ -16,6 +19,9 @@ use crate::options::PlanOptions;
 use crate::plan::{AxisPlan, EngineKind, Scale, Setting};
 use crate::problem::Source;
 use crate::report::Report;
+
+/// The study's own block loads by name; `None` for one that has a problem, so that it is not also unknown.
+pub(super) type OwnIoProfiles = BTreeMap<String, Option<IoProfile>>;
 
 /// What a resolution works with and collects.
 pub(crate) struct Resolver<'a> {

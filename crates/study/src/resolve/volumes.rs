@@ -11,26 +11,16 @@ use super::design::Draft;
 use super::engine::EngineChoice;
 use super::resolver::Resolver;
 use super::server;
+use super::volume_choice::VolumeChoice;
 use super::workload::WorkloadChoice;
 use crate::estimate;
 use crate::exact;
 use crate::file::{Volume, Volumes};
 use crate::finding::Severity;
 use crate::limits::{EXT4_MIN, XFS_MIN};
-use crate::plan::{
-    DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan, WorkloadKind, volume_name,
-};
+use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, WorkloadKind};
 use crate::scale;
 use crate::suggest::{listed, nearest};
-
-/// A volume with the places of its values.
-#[derive(Clone, Debug)]
-pub(super) struct VolumeChoice {
-    name: String,
-    capacity: Chosen<Bytes>,
-    device: Option<Chosen<String>>,
-    file_system: Chosen<FileSystem>,
-}
 
 /// Decides about the volumes of a design.
 pub(super) fn resolve(
@@ -488,33 +478,6 @@ fn check_wal(resolver: &mut Resolver<'_>, wal: &VolumeChoice, max: Bytes, engine
             "leave a third of the volume free",
             wal.capacity.line(resolver.text),
         );
-    }
-}
-
-impl VolumeChoice {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The same as a volume of one of several databases.
-    pub fn of_database(&self, database: &str) -> VolumeChoice {
-        VolumeChoice { name: volume_name(database, &self.name), ..self.clone() }
-    }
-
-    /// Its size.
-    pub fn capacity(&self) -> Bytes {
-        self.capacity.value
-    }
-
-    /// The volume as the plan holds it.
-    pub fn plan(self) -> VolumePlan {
-        VolumePlan {
-            name: self.name,
-            capacity: self.capacity.value,
-            device: self.device.map(|device| device.value),
-            file_system: self.file_system.value,
-        }
     }
 }
 

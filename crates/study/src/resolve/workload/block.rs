@@ -15,6 +15,7 @@ use crate::plan::{BlockPlan, Scale, Setting, scaled_concurrency};
 use crate::resolve::chosen::{Chosen, Layer, Pick};
 use crate::resolve::io_profiles;
 use crate::resolve::resolver::Resolver;
+use crate::resolve::volume_scale::VolumeScale;
 use crate::scale;
 
 /// The path of its section.
@@ -36,23 +37,6 @@ pub(super) struct BlockChoice {
     working_set: Chosen<Bytes>,
     precondition: Chosen<u32>,
     verify: Chosen<bool>,
-}
-
-/// How similarity scaling divides volumes: their number, where requests in flight are too few to be divided by the whole scale,
-/// and their size by what is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct VolumeScale {
-    /// The number of equal volumes is divided by it.
-    pub count: u32,
-    /// Their size, the files on them and the rates per volume are.
-    pub size: Scale,
-}
-
-impl VolumeScale {
-    /// Of a database, whose volumes are of each kind one.
-    pub fn of(scale: Scale) -> VolumeScale {
-        VolumeScale { count: 1, size: scale }
-    }
 }
 
 impl BlockChoice {

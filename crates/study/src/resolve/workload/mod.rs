@@ -10,7 +10,6 @@ mod tpcc;
 use underlay_core::{Nanos, RootSeed};
 
 use self::block::BlockChoice;
-pub(crate) use self::block::VolumeScale;
 use self::dvdstore::DvdstoreChoice;
 use self::job::{BackupChoice, BatchChoice, WarehouseChoice};
 use self::pacing::PacingChoice;
