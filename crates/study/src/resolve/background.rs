@@ -7,7 +7,7 @@ use underlay_core::{Bytes, Nanos};
 
 use super::io_profiles;
 use super::moment::{self, MomentKeys};
-use super::procedure::ProcedureChoice;
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::{OwnIoProfiles, Resolver};
 use crate::background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 use crate::entry::{Entry, Section};

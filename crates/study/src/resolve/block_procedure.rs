@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::procedure::{self, Ladder, Phases, ProcedureChoice, plan};
+use super::procedure_choice::{Ladder, Phases, ProcedureChoice, plan};
 use super::procedure_keys::{self, Load};
 use super::repeats::{self, RepeatsChoice};
 use super::resolver::Resolver;
@@ -35,7 +35,7 @@ pub(super) fn resolve(
     // Requests come so often that a window needs to be long on this host only.
     let dilation = keys.time_dilation.as_ref().and_then(|chosen| chosen.value.factor());
     let shortest = dilation.unwrap_or_default().design(*MEASURE.start());
-    procedure::check_times(resolver, &keys, &(shortest..=*MEASURE.end()));
+    procedure_keys::check_times(resolver, &keys, &(shortest..=*MEASURE.end()));
     let repeats = repeats::resolve(resolver);
     resolver.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
     resolver.provenance.extend(keys.settings());

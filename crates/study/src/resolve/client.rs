@@ -4,8 +4,9 @@ use underlay_core::Nanos;
 
 use super::chosen::{Chosen, Layer};
 use super::engine::EngineChoice;
-use super::procedure::{self, ProcedureChoice};
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::Resolver;
+use super::time_range::check_time;
 use super::workload::WorkloadChoice;
 use crate::exact;
 use crate::file::Client;
@@ -124,7 +125,7 @@ pub(super) fn resolve(
         connections: decide!("connections", connections),
     };
     if let Some(time) = &choice.round_trip {
-        procedure::check_time(resolver, time, &ROUND_TRIP);
+        check_time(resolver, time, &ROUND_TRIP);
     }
     if let Some(rate) = &choice.bytes_per_second
         && !NETWORK_BYTES_PER_SECOND.contains(&rate.value)

@@ -10,7 +10,7 @@ use super::design_names::{design_name, design_names};
 use super::engine::{self, EngineChoice};
 use super::names;
 use super::placement;
-use super::procedure::ProcedureChoice;
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::Resolver;
 use super::server;
 use super::volume_choice::VolumeChoice;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use underlay_core::Nanos;
 
 use super::chosen::Chosen;
-use super::procedure::{self, Ladder, Phases, ProcedureChoice, plan};
+use super::procedure_choice::{Ladder, Phases, ProcedureChoice, plan};
 use super::procedure_keys::{self, Load};
 use super::repeats::{self, RepeatsChoice};
 use super::resolver::Resolver;
@@ -32,7 +32,7 @@ pub(super) fn resolve(resolver: &mut Resolver<'_>, sessions: u32) -> ProcedureCh
     if let Some(measure) = keys.measure.as_mut().filter(|it| it.origin == Origin::Default) {
         measure.value = LONGEST;
     }
-    procedure::check_times(resolver, &keys, &MEASURE);
+    procedure_keys::check_times(resolver, &keys, &MEASURE);
     let repeats = repeats::resolve(resolver);
     resolver.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
     let is_said =

@@ -5,7 +5,7 @@ use std::ops::Range;
 use underlay_core::Nanos;
 
 use super::design_names;
-use super::procedure::{Ladder, Phases, ProcedureChoice};
+use super::procedure_choice::{Ladder, Phases, ProcedureChoice};
 use super::resolver::Resolver;
 use crate::entry::Entry;
 use crate::exact;

@@ -1,87 +1,23 @@
 //! The procedure: merging, options of the command line, ladder and ranges.
 
-use std::ops::RangeInclusive;
-
 use underlay_core::Nanos;
 
 use super::block_procedure;
 use super::chosen::{Chosen, Layer, Pick};
 use super::job_procedure;
-use super::procedure_keys::{self, Load, PlainKeys};
+use super::procedure_choice::{Ladder, Phases, ProcedureChoice, plan};
+use super::procedure_keys::{self, Load, check_times};
 use super::repeats::{self, RepeatsChoice};
 use super::resolver::Resolver;
 use super::search;
+use super::time_range::check_time;
 use super::workload::WorkloadChoice;
 use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
 use crate::limits::{CAUSAL_CHECK, CAUSAL_CHECK_LENGTH, MEASURE, RUNGS_MAX, UNMEASURED, USERS};
-use crate::plan::{
-    CausalPlan, CoolDownPlan, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation,
-};
+use crate::plan::{CausalPlan, CoolDownPlan, Origin, ProcedurePlan, Scale};
 use crate::scale;
-
-/// The decisions about the procedure. What one of its parts needs of another is known also where a third is refused.
-#[derive(Clone, Debug)]
-pub(crate) struct ProcedureChoice {
-    /// None where any part is refused.
-    pub plan: Option<ProcedurePlan>,
-    pub phases: Phases,
-    /// None where the ladder is refused.
-    pub ladder: Option<Ladder>,
-    /// None where it is refused, and of a job.
-    pub time_dilation: Option<Chosen<TimeDilation>>,
-    /// None where the repeats are refused.
-    pub repeats: Option<RepeatsChoice>,
-    /// None where the load of the warm-up rises to the top of the ladder.
-    pub warm_up_users: Option<Chosen<u32>>,
-}
-
-/// How long each phase lasts; none where that is refused.
-#[derive(Clone, Debug)]
-pub(crate) struct Phases {
-    pub settle: Option<Nanos>,
-    pub warm_up: Option<Nanos>,
-    pub ramp_up: Option<Nanos>,
-    pub measure: Option<Nanos>,
-}
-
-impl Phases {
-    /// As the keys say.
-    pub fn of(keys: &PlainKeys) -> Phases {
-        let value = |time: &Option<Chosen<Nanos>>| time.as_ref().map(|time| time.value);
-        Phases {
-            settle: value(&keys.settle),
-            warm_up: value(&keys.warm_up),
-            ramp_up: value(&keys.ramp_up),
-            measure: value(&keys.measure),
-        }
-    }
-}
-
-/// The ladder of users; of a job its sessions, of a block load its threads per volume.
-#[derive(Clone, Debug)]
-pub(crate) struct Ladder {
-    /// As it is climbed.
-    pub users: Vec<u32>,
-    /// Before scaling.
-    pub full: Vec<u32>,
-    /// Its top, placed where the ladder was decided.
-    pub top: Chosen<u32>,
-}
-
-impl ProcedureChoice {
-    /// The top of the ladder, where there is one.
-    pub fn top(&self) -> Option<&Chosen<u32>> {
-        self.ladder.as_ref().map(|ladder| &ladder.top)
-    }
-
-    /// The users that are active at once, at most, placed where that was decided.
-    pub fn users_at_once(&self) -> Option<&Chosen<u32>> {
-        let top = self.top()?;
-        Some(self.warm_up_users.as_ref().filter(|users| users.value > top.value).unwrap_or(top))
-    }
-}
 
 /// Decides about the procedure.
 pub(super) fn resolve(
@@ -137,20 +73,6 @@ pub(super) fn resolve(
         repeats,
         time_dilation: keys.time_dilation,
         warm_up_users,
-    }
-}
-
-/// Reports phases outside their ranges.
-pub(super) fn check_times(
-    resolver: &mut Resolver<'_>,
-    keys: &PlainKeys,
-    window: &RangeInclusive<Nanos>,
-) {
-    for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
-        check_time(resolver, unmeasured, &UNMEASURED);
-    }
-    if let Some(measure) = &keys.measure {
-        check_time(resolver, measure, window);
     }
 }
 
@@ -238,36 +160,6 @@ fn cool_down(resolver: &mut Resolver<'_>) -> Option<Option<CoolDownPlan>> {
     Some(Some(plan))
 }
 
-/// Reports a time outside its range.
-pub(super) fn check_time(
-    resolver: &mut Resolver<'_>,
-    time: &Chosen<Nanos>,
-    range: &RangeInclusive<Nanos>,
-) {
-    if range.contains(&time.value) {
-        return;
-    }
-    let (low, high) = (range.start(), range.end());
-    let (label, help) = if time.value < *low {
-        (
-            format!("{} is shorter than {low}", time.value),
-            format!("write at least \"{}\"", exact::time(*low)),
-        )
-    } else {
-        (
-            format!("{} is longer than {high}", time.value),
-            format!("write at most \"{}\"", exact::time(*high)),
-        )
-    };
-    time.problem(
-        &mut resolver.report,
-        "out-of-range",
-        format!("{} is out of range", time.called()),
-        label,
-        help,
-    );
-}
-
 pub(super) fn full_ladder(resolver: &mut Resolver<'_>) -> Option<Chosen<Vec<u32>>> {
     let section = &resolver.file.procedure;
     let users = match &resolver.options.users {
@@ -324,27 +216,6 @@ fn doubt_terminals(resolver: &mut Resolver<'_>, top: &Chosen<u32>, workload: &Wo
             top.line(resolver.text),
         );
     }
-}
-
-/// What a study may leave out, once that is decided; the outer `None` = it was refused.
-type Decided<T> = Option<Option<T>>;
-
-/// The plan, if every part of it is decided.
-pub(super) fn plan(
-    keys: Option<ProcedurePlan>,
-    ladder: Option<&Ladder>,
-    (search, causal, cool_down): (Decided<SearchPlan>, Decided<CausalPlan>, Decided<CoolDownPlan>),
-    repeats: Option<&RepeatsChoice>,
-) -> Option<ProcedurePlan> {
-    Some(ProcedurePlan {
-        users: ladder?.users.clone(),
-        search: search?,
-        causal: causal?,
-        cool_down: cool_down?,
-        repeats: repeats?.most(),
-        repeats_until: repeats?.until(),
-        ..keys?
-    })
 }
 
 /// What is wrong with a ladder.

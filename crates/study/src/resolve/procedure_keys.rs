@@ -2,14 +2,16 @@
 //!
 //! What depends on more than the key itself is not here: see `procedure`, `job_procedure` and `block_procedure`.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use underlay_core::Nanos;
 
 use super::chosen::{Chosen, Layer};
 use super::resolver::Resolver;
+use super::time_range::check_time;
 use crate::entry::Entry;
 use crate::exact;
+use crate::limits::UNMEASURED;
 use crate::plan::{Order, ProcedurePlan, Setting, TimeDilation};
 use crate::procedure_keys;
 
@@ -176,6 +178,20 @@ macro_rules! decide {
             }
         }
     };
+}
+
+/// Reports phases outside their ranges.
+pub(super) fn check_times(
+    resolver: &mut Resolver<'_>,
+    keys: &PlainKeys,
+    window: &RangeInclusive<Nanos>,
+) {
+    for unmeasured in [&keys.settle, &keys.warm_up, &keys.ramp_up].into_iter().flatten() {
+        check_time(resolver, unmeasured, &UNMEASURED);
+    }
+    if let Some(measure) = &keys.measure {
+        check_time(resolver, measure, window);
+    }
 }
 
 procedure_keys! { decide! }

@@ -6,8 +6,8 @@ use underlay_core::Nanos;
 use underlay_workload::objective::Objective;
 
 use super::chosen::{Chosen, Layer, Pick};
-use super::procedure;
 use super::resolver::Resolver;
+use super::time_range::check_time;
 use super::workload::WorkloadChoice;
 use crate::entry::Entry;
 use crate::exact;
@@ -35,10 +35,10 @@ pub(super) fn resolve(
     let settle = search_time(resolver, "settle", &section.settle, &default.settle);
     let measure = search_time(resolver, "measure", &section.measure, &default.measure);
     if let Some(settle) = &settle {
-        procedure::check_time(resolver, settle, &SEARCH_SETTLE);
+        check_time(resolver, settle, &SEARCH_SETTLE);
     }
     if let Some(measure) = &measure {
-        procedure::check_time(resolver, measure, &SEARCH_MEASURE);
+        check_time(resolver, measure, &SEARCH_MEASURE);
     }
     if let Some(users) = users
         && users.value.len() > 1

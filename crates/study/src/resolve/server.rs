@@ -8,7 +8,7 @@ use underlay_core::Bytes;
 use super::chosen::Chosen;
 use super::client::ClientChoice;
 use super::engine::EngineChoice;
-use super::procedure::ProcedureChoice;
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::Resolver;
 use crate::finding::Severity;
 use crate::host_view::{DirectoryState, Enforcement, InstalledServer};

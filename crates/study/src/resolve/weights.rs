@@ -6,7 +6,7 @@ use underlay_core::Nanos;
 use underlay_workload::transactional::{Shape, Weights as TypeWeights};
 
 use super::moment::{self, MomentKeys};
-use super::procedure::ProcedureChoice;
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::Resolver;
 use crate::entry::{Entry, Section};
 use crate::exact;

@@ -15,7 +15,7 @@ use underlay_model::DeviceProfile;
 use super::chosen::Layer;
 use super::cluster;
 use super::moment::{self, MomentKeys};
-use super::procedure::ProcedureChoice;
+use super::procedure_choice::ProcedureChoice;
 use super::resolver::Resolver;
 use crate::entry::{Entry, Section};
 use crate::exact;

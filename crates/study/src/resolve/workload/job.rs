@@ -10,8 +10,8 @@ use crate::file::job::{Backup, Batch, Warehouse};
 use crate::limits::{BACKUP_RATE, UNMEASURED};
 use crate::plan::{BackupPlan, BatchPlan, Origin, Scale, Setting, WarehousePlan};
 use crate::resolve::chosen::{Chosen, Layer};
-use crate::resolve::procedure;
 use crate::resolve::resolver::Resolver;
+use crate::resolve::time_range::check_time;
 use crate::scale;
 
 /// The paths of their sections.
@@ -255,7 +255,7 @@ pub(super) fn backup(
     let pause = [(Layer::File, &file.pause), (Layer::Default, &default.pause)];
     let pause = resolver.pick(&at("pause"), &pause).found();
     if let Some(pause) = &pause {
-        procedure::check_time(resolver, pause, &UNMEASURED);
+        check_time(resolver, pause, &UNMEASURED);
     }
     let restore = [(Layer::File, &file.restore), (Layer::Default, &default.restore)];
     let restore = resolver.pick(&at("restore"), &restore).found();

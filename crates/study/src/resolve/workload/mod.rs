@@ -16,8 +16,8 @@ use self::pacing::PacingChoice;
 use self::sysbench::SysbenchChoice;
 use self::tpcc::TpccChoice;
 use super::chosen::{Chosen, Layer};
-use super::procedure;
 use super::resolver::Resolver;
+use super::time_range::check_time;
 use crate::exact;
 use crate::limits::STATEMENT_TIMEOUT;
 use crate::plan::{Pacing, Scale, WorkloadKind, WorkloadPlan};
@@ -188,7 +188,7 @@ pub(super) fn resolve(resolver: &mut Resolver<'_>) -> Option<WorkloadChoice> {
     let timeout = [(Layer::File, timeout.0), (Layer::Default, timeout.1)];
     let statement_timeout = resolver.pick(&format!("{path}.statement-timeout"), &timeout).found();
     if let Some(timeout) = &statement_timeout {
-        procedure::check_time(resolver, timeout, &STATEMENT_TIMEOUT);
+        check_time(resolver, timeout, &STATEMENT_TIMEOUT);
     }
     let pacing = match pacing.0.refused {
         true => None,
