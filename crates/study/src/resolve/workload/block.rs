@@ -5,7 +5,6 @@ use std::ops::Range;
 use underlay_core::{Arrivals, Bytes};
 use underlay_workload::block::{Concurrency, IoProfile, Pace};
 
-use super::KindChoice;
 use crate::entry::Section;
 use crate::exact;
 use crate::file::Volumes;
@@ -161,7 +160,7 @@ pub(super) fn resolve(
     resolver: &mut Resolver<'_>,
     file: &Section<Block>,
     default: &Block,
-) -> Option<KindChoice> {
+) -> Option<BlockChoice> {
     let at = |key: &str| format!("{PATH}.{key}");
     let own = io_profiles::resolve(resolver);
     if file.profile.is_absent() {
@@ -223,7 +222,7 @@ pub(super) fn resolve(
     if refused || !is_sound {
         return None;
     }
-    check_block(resolver, &choice).then_some(KindChoice::Block(Box::new(choice)))
+    check_block(resolver, &choice).then_some(choice)
 }
 
 /// Rungs and points ascend.

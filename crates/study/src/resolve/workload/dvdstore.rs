@@ -2,7 +2,6 @@
 
 use underlay_workload::dvdstore::{Behaviour, Size};
 
-use super::KindChoice;
 use crate::entry::Entry;
 use crate::file::workload::Dvdstore;
 use crate::plan::{DvdstorePlan, Scale, Setting};
@@ -51,7 +50,7 @@ pub(super) fn resolve(
     resolver: &mut Resolver<'_>,
     file: &Dvdstore,
     default: &Dvdstore,
-) -> Option<KindChoice> {
+) -> Option<DvdstoreChoice> {
     let behaviour = behaviour(resolver, file, default);
     let size = resolver.pick(&format!("{PATH}.db-size"), &[(Layer::File, &file.db_size)]);
     if size.is_absent() {
@@ -68,7 +67,7 @@ pub(super) fn resolve(
         Ok(parsed) => {
             let (behaviour, decided) = behaviour?;
             let size = size.with(parsed);
-            Some(KindChoice::Dvdstore(DvdstoreChoice { size, behaviour, decided }))
+            Some(DvdstoreChoice { size, behaviour, decided })
         }
         Err(error) => {
             size.problem(

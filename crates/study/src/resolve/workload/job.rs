@@ -4,7 +4,6 @@ use underlay_core::{Bytes, Nanos};
 use underlay_workload::batch::{Loop, Mode};
 use underlay_workload::warehouse::Scale as Factor;
 
-use super::KindChoice;
 use crate::exact;
 use crate::file::job::{Backup, Batch, Warehouse};
 use crate::limits::{BACKUP_RATE, UNMEASURED};
@@ -153,7 +152,7 @@ pub(super) fn batch(
     resolver: &mut Resolver<'_>,
     file: &Batch,
     default: &Batch,
-) -> Option<KindChoice> {
+) -> Option<BatchChoice> {
     let rows = resolver.pick(&format!("{BATCH_PATH}.rows"), &[(Layer::File, &file.rows)]);
     if rows.is_absent() {
         resolver.report.add(
@@ -172,12 +171,12 @@ pub(super) fn batch(
     let sessions = [(Layer::File, &file.sessions), (Layer::Default, &default.sessions)];
     let sessions = resolver.pick(&format!("{BATCH_PATH}.sessions"), &sessions).found()?;
     let rows = rows.found()?;
-    Some(KindChoice::Batch(BatchChoice {
+    Some(BatchChoice {
         rows: rows.with(u32::try_from(rows.value).ok()?),
         mode: mode?,
         place,
         sessions: sessions.with(u32::try_from(sessions.value).ok()?),
-    }))
+    })
 }
 
 /// A stream has no rows to go through.
@@ -199,7 +198,7 @@ fn refuse_loop_of_stream(
 }
 
 /// Decides about `[workload.warehouse]` at full size.
-pub(super) fn warehouse(resolver: &mut Resolver<'_>, file: &Warehouse) -> Option<KindChoice> {
+pub(super) fn warehouse(resolver: &mut Resolver<'_>, file: &Warehouse) -> Option<WarehouseChoice> {
     let scale = resolver.pick(&format!("{WAREHOUSE_PATH}.scale"), &[(Layer::File, &file.scale)]);
     if scale.is_absent() {
         resolver.report.add(
@@ -227,10 +226,10 @@ pub(super) fn warehouse(resolver: &mut Resolver<'_>, file: &Warehouse) -> Option
         return None;
     };
     let streams = streams.found();
-    Some(KindChoice::Warehouse(WarehouseChoice {
+    Some(WarehouseChoice {
         scale: scale.with(factor),
         streams: streams.map(|chosen| chosen.with(chosen.value as u32)),
-    }))
+    })
 }
 
 /// Decides about `[workload.backup]` at full size.
@@ -238,7 +237,7 @@ pub(super) fn backup(
     resolver: &mut Resolver<'_>,
     file: &Backup,
     default: &Backup,
-) -> Option<KindChoice> {
+) -> Option<BackupChoice> {
     let at = |key: &str| format!("{BACKUP_PATH}.{key}");
     let warehouses = resolver.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
     if warehouses.is_absent() {
@@ -271,11 +270,11 @@ pub(super) fn backup(
         );
     }
     let (warehouses, cycles) = (warehouses.found()?, cycles?);
-    Some(KindChoice::Backup(BackupChoice {
+    Some(BackupChoice {
         warehouses: warehouses.with(u32::try_from(warehouses.value).ok()?),
         cycles: cycles.with(u32::try_from(cycles.value).ok()?),
         pause: pause?,
         restore: restore?,
         bytes_per_second,
-    }))
+    })
 }

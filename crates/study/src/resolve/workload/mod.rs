@@ -155,13 +155,14 @@ pub(super) fn resolve(resolver: &mut Resolver<'_>) -> Option<WorkloadChoice> {
         return None;
     }
     let without_users = if section.batch.is_present() {
-        Some(job::batch(resolver, &section.batch, &default.batch))
+        Some(job::batch(resolver, &section.batch, &default.batch).map(KindChoice::Batch))
     } else if section.warehouse.is_present() {
-        Some(job::warehouse(resolver, &section.warehouse))
+        Some(job::warehouse(resolver, &section.warehouse).map(KindChoice::Warehouse))
     } else if section.block.is_present() {
-        Some(block::resolve(resolver, &section.block, &default.block))
+        let block = block::resolve(resolver, &section.block, &default.block);
+        Some(block.map(|block| KindChoice::Block(Box::new(block))))
     } else if section.backup.is_present() {
-        Some(job::backup(resolver, &section.backup, &default.backup))
+        Some(job::backup(resolver, &section.backup, &default.backup).map(KindChoice::Backup))
     } else {
         None
     };
@@ -173,15 +174,16 @@ pub(super) fn resolve(resolver: &mut Resolver<'_>) -> Option<WorkloadChoice> {
         });
     }
     let (path, kind, pacing, timeout) = if tpcc.is_present() {
-        let kind = tpcc::resolve(resolver, tpcc, &default.tpcc);
+        let kind = tpcc::resolve(resolver, tpcc, &default.tpcc).map(KindChoice::Tpcc);
         let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
         (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
     } else if sysbench.is_present() {
-        let kind = sysbench::resolve(resolver, sysbench, &default.sysbench);
+        let kind =
+            sysbench::resolve(resolver, sysbench, &default.sysbench).map(KindChoice::Sysbench);
         let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
         (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
     } else {
-        let kind = dvdstore::resolve(resolver, shop, &default.dvdstore);
+        let kind = dvdstore::resolve(resolver, shop, &default.dvdstore).map(KindChoice::Dvdstore);
         let timeouts = (&shop.statement_timeout, &default.dvdstore.statement_timeout);
         (dvdstore::PATH, kind, (&shop.pacing, &default.dvdstore.pacing), timeouts)
     };

@@ -2,7 +2,6 @@
 
 use underlay_workload::sysbench::{Distribution, Script};
 
-use super::KindChoice;
 use super::pacing::PacingChoice;
 use crate::file::workload::Sysbench;
 use crate::plan::{Scale, Setting, SysbenchPlan};
@@ -59,7 +58,7 @@ pub(super) fn resolve(
     resolver: &mut Resolver<'_>,
     file: &Sysbench,
     default: &Sysbench,
-) -> Option<KindChoice> {
+) -> Option<SysbenchChoice> {
     let at = |key: &str| format!("{PATH}.{key}");
     let script = [(Layer::File, &file.script), (Layer::Default, &default.script)];
     let script = resolver.pick(&at("script"), &script).found();
@@ -79,13 +78,13 @@ pub(super) fn resolve(
     let distribution = resolver.pick(&at("rand-type"), &distribution).found();
     let range_size = [(Layer::File, &file.range_size), (Layer::Default, &default.range_size)];
     let range_size = resolver.pick(&at("range-size"), &range_size).found();
-    Some(KindChoice::Sysbench(SysbenchChoice {
+    Some(SysbenchChoice {
         script: script?,
         tables: tables?,
         table_size: table_size.found()?,
         distribution: distribution?,
         range_size: range_size?,
-    }))
+    })
 }
 
 /// Sysbench's users do not think.

@@ -1,6 +1,5 @@
 //! TPC-C: merging, scaling and checking what only it has.
 
-use super::KindChoice;
 use crate::file::workload::Tpcc;
 use crate::finding::Severity;
 use crate::plan::{HomeWarehouse, Mode, Profile, Scale, Setting, TpccPlan};
@@ -58,7 +57,7 @@ pub(super) fn resolve(
     resolver: &mut Resolver<'_>,
     file: &Tpcc,
     default: &Tpcc,
-) -> Option<KindChoice> {
+) -> Option<TpccChoice> {
     let at = |key: &str| format!("{PATH}.{key}");
     let warehouses = resolver.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
     if warehouses.is_absent() {
@@ -81,13 +80,13 @@ pub(super) fn resolve(
     let home_warehouse = resolver.pick(&at("home-warehouse"), &home).found();
     let entropy = [(Layer::File, &file.entropy), (Layer::Default, &default.entropy)];
     let entropy = resolver.pick(&at("entropy"), &entropy).found();
-    Some(KindChoice::Tpcc(TpccChoice {
+    Some(TpccChoice {
         warehouses: warehouses.found()?,
         mode: mode?,
         profile: profile?,
         home_warehouse: home_warehouse?,
         entropy: entropy?,
-    }))
+    })
 }
 
 /// What follows from a profile other than the specification.
