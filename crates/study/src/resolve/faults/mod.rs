@@ -3,15 +3,15 @@
 //! In reading order: one fault with its keys and its moment (here), the designs it names and what they are made of
 //! ([`targets`]), and the whole schedule on trial ([`trial`]).
 
+mod placed;
 mod targets;
 mod timeline;
 mod trial;
 
-use std::ops::Range;
-
 use underlay_core::{Bytes, Nanos};
 use underlay_model::DeviceProfile;
 
+use self::placed::{Placed, place};
 use super::chosen::Layer;
 use super::cluster;
 use super::moment::{self, MomentKeys};
@@ -25,12 +25,6 @@ use crate::limits::{TORN_KEEP, TORN_UNIT};
 use crate::plan::{DesignPlan, Origin, Setting};
 use crate::problem::position;
 use crate::suggest::listed;
-
-/// A fault with its place in the file.
-struct Placed {
-    plan: FaultPlan,
-    span: Range<usize>,
-}
 
 /// All faults that are in order, and do not contradict each other.
 pub(super) fn resolve(
@@ -391,10 +385,6 @@ fn example(key: &str) -> &'static str {
         "profile" => "profile = \"p4500-2000\"",
         _ => "disk-group = { cache = \"p4800x-375\", capacity = [\"p4500-2000\"] }",
     }
-}
-
-fn place(section: &Section<file::Fault>) -> Range<usize> {
-    section.span.clone().unwrap_or(0..0)
 }
 
 /// A fault in one line, for the table of values.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Placed, place};
+use super::placed::{Placed, place};
 use crate::entry::Section;
 use crate::fault_plan::{FaultAction, FaultKind};
 use crate::file;

@@ -4,7 +4,7 @@
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{Cluster, DeviceId, Fault, HostId, ReturnedContent};
 
-use super::Placed;
+use super::placed::Placed;
 use super::targets::is_known;
 use super::timeline::{Window, window};
 use crate::fault_plan::{FaultAction, FaultPlan};

@@ -1,0 +1,18 @@
+//! A fault with its place in the study, which problems of it are reported at.
+
+use std::ops::Range;
+
+use crate::entry::Section;
+use crate::fault_plan::FaultPlan;
+use crate::file;
+
+/// A fault with its place in the file.
+pub(super) struct Placed {
+    pub plan: FaultPlan,
+    pub span: Range<usize>,
+}
+
+/// Where a fault is in the file.
+pub(super) fn place(section: &Section<file::Fault>) -> Range<usize> {
+    section.span.clone().unwrap_or(0..0)
+}
