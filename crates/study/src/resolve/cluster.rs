@@ -10,8 +10,8 @@ use underlay_model::scheduler::{Policy as ResyncPolicy, SchedulerSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Reduction, ReductionCosts};
 
 use super::chosen::{Chosen, Layer, Pick};
-use super::datastore;
-use super::design::Draft;
+use super::design_draft::Draft;
+use super::device_profile::known_profile;
 use super::placement;
 use super::resolver::Resolver;
 use super::volume_choice::VolumeChoice;
@@ -423,7 +423,7 @@ pub(super) fn group_device(
             "add profile = \"dc1500m-960\"",
         );
     }
-    let full = datastore::known_profile(resolver, section.profile.get()?, section.profile.span())?;
+    let full = known_profile(resolver, section.profile.get()?, section.profile.span())?;
     let own_span = section.overrides.span.clone().filter(|_| layer == Layer::File);
     let path = format!("{path}.overrides");
     let (full, places) = crate::file::profile::lower(

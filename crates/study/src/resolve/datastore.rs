@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use underlay_core::{Bytes, Nanos, Words};
-use underlay_model::{DeviceProfile, HostLink, builtin as model, mirror, stripe_set};
+use underlay_model::{DeviceProfile, HostLink, mirror, stripe_set};
 
 use super::chosen::{Chosen, Layer, Pick};
 use super::cluster;
-use super::design::Draft;
+use super::design_draft::Draft;
+use super::device_profile::known_profile;
 use super::names;
 use super::resolver::Resolver;
 use crate::entry::{Entry, Section};
@@ -19,7 +20,6 @@ use crate::host_view::DirectoryState;
 use crate::plan::{DatastoreKind, Durability, Layout, Origin, Scale, Setting};
 use crate::problem::position;
 use crate::scale;
-use crate::suggest::{listed, nearest};
 
 /// Decides where the volumes of a design live.
 pub(super) fn resolve(
@@ -483,31 +483,6 @@ fn of_device(
         );
     }
     entry.get().cloned()
-}
-
-/// The built-in profile of that name; `span` is where it is named.
-pub(super) fn known_profile(
-    resolver: &mut Resolver<'_>,
-    name: &str,
-    span: Option<Range<usize>>,
-) -> Option<DeviceProfile> {
-    let found = model::find(name);
-    if found.is_none() {
-        let all = model::all();
-        let names = || all.iter().map(|profile| profile.name.as_str());
-        let label = match nearest(name, names()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => "no built-in profile has this name".to_string(),
-        };
-        resolver.report.add(
-            span,
-            "unknown-name",
-            format!("the device profile `{name}` is not known"),
-            label,
-            format!("use one of {}", listed(names())),
-        );
-    }
-    found
 }
 
 /// The free space behind a datastore, and what to call the place.

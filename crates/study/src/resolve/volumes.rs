@@ -7,7 +7,7 @@ use underlay_model::DeviceProfile;
 
 use super::chosen::{Chosen, Layer, Pick};
 use super::datastore;
-use super::design::Draft;
+use super::design_draft::Draft;
 use super::engine::EngineChoice;
 use super::resolver::Resolver;
 use super::server;
