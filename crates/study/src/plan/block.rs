@@ -3,7 +3,7 @@
 use underlay_core::{Arrivals, Bytes};
 use underlay_workload::block::{Concurrency, IoProfile};
 
-use super::Pacing;
+use super::pacing::Pacing;
 
 /// A block load on every volume of every design.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,9 +9,11 @@ mod client;
 mod database;
 mod design;
 mod engine;
+mod pacing;
 mod procedure;
 mod provenance;
 mod repeats;
+mod sizes;
 mod workload;
 
 use std::path::PathBuf;
@@ -37,16 +39,18 @@ pub use design::{
     VolumePlan,
 };
 pub use engine::{EngineKind, EnginePlan, SettingError};
+pub use pacing::Pacing;
 pub use procedure::{
     CausalPlan, CoolDownPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
     TimeDilation, TimeDilationError, Until,
 };
 pub use provenance::{Origin, Setting};
 pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};
+pub use sizes::Sizes;
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
 pub use workload::{
-    BackupPlan, BatchPlan, DvdstorePlan, Pacing, Population, SysbenchPlan, TpccPlan, WarehousePlan,
+    BackupPlan, BatchPlan, DvdstorePlan, Population, SysbenchPlan, TpccPlan, WarehousePlan,
     WorkloadKind, WorkloadPlan,
 };
 
@@ -164,21 +168,6 @@ pub struct RunPlan {
     pub design: usize,
     /// 0 for the first repeat.
     pub repeat: u32,
-}
-
-/// The sizes that similarity scaling divides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sizes {
-    /// Processors of the database server.
-    pub cpus: Option<f64>,
-    /// Memory of the database server.
-    pub memory_limit: Option<Bytes>,
-    /// What sets the size of the database.
-    pub population: Population,
-    /// Estimated size of the loaded database.
-    pub database: Bytes,
-    /// The user ladder; of a block load threads per volume.
-    pub users: Vec<u32>,
 }
 
 /// What a study will need. Estimates, with their constants in `estimate.rs`.

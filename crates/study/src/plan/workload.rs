@@ -1,7 +1,6 @@
 //! What the users of a plan do, and how many rows that takes.
 
-use underlay_core::{Arrivals, CallMode as Mode};
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{CallMode as Mode, Nanos, RootSeed};
 use underlay_workload::batch::{Loop, Mode as BatchMode};
 use underlay_workload::dvdstore::{Behaviour, Size};
 use underlay_workload::sysbench::{Distribution, Script};
@@ -10,6 +9,7 @@ use underlay_workload::transactional::Shape;
 use underlay_workload::warehouse::Scale as WarehouseScale;
 
 use super::BlockPlan;
+use super::pacing::Pacing;
 
 /// The workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -255,23 +255,4 @@ impl std::fmt::Display for Population {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.count, self.unit)
     }
-}
-
-/// What makes a user start the next transaction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pacing {
-    /// The answer to the one before.
-    Closed {
-        /// Multiplier of the standard's keying and think times; 0 = none.
-        key_think: f64,
-    },
-    /// A clock, whatever the database does.
-    Open {
-        /// Transactions per second over all users.
-        rate_per_second: f64,
-        /// How they are spread in time.
-        arrivals: Arrivals,
-    },
-    /// Nothing: a job runs until it is done.
-    Job,
 }
