@@ -8,9 +8,6 @@ use std::ops::RangeInclusive;
 
 use underlay_core::{Bytes, Nanos};
 
-use crate::plan::EngineKind;
-use crate::{mariadb, postgresql};
-
 /// How one engine is spoken to.
 pub(crate) struct Dialect {
     /// Its name, for people.
@@ -71,15 +68,6 @@ pub(crate) struct Doubtful {
 }
 
 impl Dialect {
-    /// The dialect of an engine.
-    pub fn of(kind: EngineKind) -> &'static Dialect {
-        match kind {
-            EngineKind::Postgresql => &postgresql::DIALECT,
-            EngineKind::Mariadb => &mariadb::MARIADB,
-            EngineKind::Mysql => &mariadb::MYSQL,
-        }
-    }
-
     /// The unit of a bare number of that setting, when it is a size.
     pub fn bare_unit(&self, setting: &str) -> Option<u64> {
         self.sizes.iter().find(|(name, _)| *name == setting).map(|(_, bare)| *bare)

@@ -31,6 +31,7 @@ mod builtin;
 mod change;
 mod design_file;
 mod dialect;
+mod engine_dialect;
 mod entry;
 mod estimate;
 mod exact;

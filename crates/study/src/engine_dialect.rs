@@ -1,0 +1,18 @@
+//! Which dialect each engine has.
+//!
+//! What a dialect consists of is in `dialect`, and the values of each in the file of its engine.
+
+use crate::dialect::Dialect;
+use crate::plan::EngineKind;
+use crate::{mariadb, postgresql};
+
+impl Dialect {
+    /// The dialect of an engine.
+    pub fn of(kind: EngineKind) -> &'static Dialect {
+        match kind {
+            EngineKind::Postgresql => &postgresql::DIALECT,
+            EngineKind::Mariadb => &mariadb::MARIADB,
+            EngineKind::Mysql => &mariadb::MYSQL,
+        }
+    }
+}
