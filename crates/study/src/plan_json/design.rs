@@ -9,7 +9,7 @@ use crate::plan::{ClientPlan, ClusterPlan, DatastoreKind, DesignPlan, HostComput
 use crate::profile_text::profile_toml;
 use underlay_core::Words;
 
-use super::engine;
+use super::engine::engine;
 use super::values::values_of;
 
 /// A design; `has_server` = its engine is started.

@@ -7,6 +7,7 @@
 mod faults;
 
 mod design;
+mod engine;
 mod values;
 mod workload;
 
@@ -18,12 +19,13 @@ use crate::json_value::ToJson;
 use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{
-    AxisPlan, AxisPoint, AxisUnit, DatabasePart, DatabasePlan, DesignPlan, EnginePlan, Estimates,
-    Origin, Plan, ProcedurePlan, PublishedSeries, Setting, Sizes, VariantPlan, WorkloadPlan,
+    AxisPlan, AxisPoint, AxisUnit, DatabasePart, DatabasePlan, DesignPlan, Estimates, Origin, Plan,
+    ProcedurePlan, PublishedSeries, Setting, Sizes, VariantPlan, WorkloadPlan,
 };
 use crate::problem::Source;
 
 use design::design;
+use engine::engine;
 use values::values_of;
 use workload::{background, outcome, weights, workload};
 
@@ -230,17 +232,6 @@ fn sizes(sizes: &Sizes) -> Value {
         "population": { "count": sizes.population.count, "unit": sizes.population.unit },
         "database_bytes": sizes.database.0,
         "users": sizes.users,
-    })
-}
-
-fn engine(engine: &EnginePlan) -> Value {
-    json!({
-        "kind": engine.kind.as_str(),
-        "version": engine.version,
-        "settings": engine.settings,
-        "memory_limit_bytes": engine.memory_limit.map(|limit| limit.0),
-        "cpus": engine.cpus,
-        "server_bin": engine.server_bin,
     })
 }
 
