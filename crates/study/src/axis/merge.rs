@@ -11,8 +11,6 @@ use crate::plan_json::plan_json;
 use crate::resolve::{proposed, schedule};
 use crate::weights_plan::WeightsPlan;
 
-use super::place_of;
-
 /// Why the points cannot be compared.
 pub(super) struct Contradiction {
     pub code: &'static str,
@@ -292,4 +290,11 @@ fn provenance(
         }
     }
     rows
+}
+
+/// `memory 8GiB, tuning explicit`: a combination of points, for messages.
+fn place_of(axes: &[AxisPlan], coordinates: &[usize]) -> String {
+    let each = axes.iter().zip(coordinates);
+    let words = each.map(|(axis, point)| format!("{} {}", axis.name, axis.points[*point].name));
+    words.collect::<Vec<_>>().join(", ")
 }

@@ -489,10 +489,3 @@ fn phrase_values(plan: &mut AxisPlan, axis: &str, scale: Scale) {
         }
     }
 }
-
-/// `memory 8GiB, tuning explicit`: a combination of points, for messages.
-fn place_of(axes: &[AxisPlan], coordinates: &[usize]) -> String {
-    let each = axes.iter().zip(coordinates);
-    let words = each.map(|(axis, point)| format!("{} {}", axis.name, axis.points[*point].name));
-    words.collect::<Vec<_>>().join(", ")
-}
