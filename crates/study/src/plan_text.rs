@@ -1,13 +1,13 @@
 //! The plan for people: what `underlay check` prints.
 
+mod page;
 mod scheduled;
-
-use std::fmt::Write;
 
 use underlay_core::{Bytes, Evidence, Nanos};
 use underlay_model::cluster::REQUESTS_AT_ONCE;
 use underlay_model::{DeviceProfile, HostLink};
 
+use self::page::Page;
 use crate::exact;
 use crate::finding::Finding;
 use crate::options::StudySize;
@@ -649,52 +649,6 @@ fn describe_finding(page: &mut Page, finding: &Finding) {
     let text = format!("{}: {}{line} [{}]", finding.severity, finding.text, finding.code);
     page.wrapped("  ", "    ", &text);
     page.wrapped("    ", "    ", &format!("remedy: {}", finding.remedy));
-}
-
-/// Lines of limited width.
-struct Page {
-    text: String,
-    width: usize,
-}
-
-impl Page {
-    fn line(&mut self, line: &str) {
-        writeln!(self.text, "{}", line.trim_end()).expect("writing to a String cannot fail");
-    }
-
-    fn blank(&mut self) {
-        self.line("");
-    }
-
-    fn heading(&mut self, heading: &str) {
-        self.blank();
-        self.line(heading);
-    }
-
-    fn row(&mut self, name: &str, value: &str) {
-        self.wrapped(&format!("  {name:<10}"), "            ", value);
-    }
-
-    /// Words broken into lines, the first with `first` before it, the others with `next`.
-    fn wrapped(&mut self, first: &str, next: &str, text: &str) {
-        let mut line = first.to_string();
-        let mut empty = true;
-        for word in text.split_whitespace() {
-            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
-                self.line(&line);
-                line = next.to_string();
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            empty = false;
-        }
-        if !empty {
-            self.line(&line);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use underlay_core::Nanos;
 
-use super::Page;
+use super::page::Page;
 use crate::fault_plan::FaultPhase;
 use crate::plan::Plan;
 
