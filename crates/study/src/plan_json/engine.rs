@@ -1,4 +1,4 @@
-//! An engine of a plan as JSON.
+//! An engine of a plan as JSON. A design's own values are named with the design.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! The designs of a study before anything of them is resolved but their names, and the built-in design each starts from.
+//! Designs before they are resolved: their names, and the built-in design that each starts from.
+//!
+//! No other key of a design is read here, but for titles that two designs would share.
 
 use super::chosen::Chosen;
 use super::design_names::design_name;

@@ -1,4 +1,4 @@
-//! A fault with its place in the study, which problems of it are reported at.
+//! A fault with its place in the file, where its problems are reported. It is neither read nor checked here.
 
 use std::ops::Range;
 
