@@ -1,4 +1,4 @@
-//! Which dialect each engine has.
+//! Which dialect each engine has, and what people are told about the engine.
 //!
 //! What a dialect consists of is in `dialect`, and the values of each in the file of its engine.
 
@@ -14,5 +14,17 @@ impl Dialect {
             EngineKind::Mariadb => &mariadb::MARIADB,
             EngineKind::Mysql => &mariadb::MYSQL,
         }
+    }
+}
+
+impl EngineKind {
+    /// Its name, for people.
+    pub fn title(self) -> &'static str {
+        Dialect::of(self).title
+    }
+
+    /// What to do where it is not installed.
+    pub fn install(self) -> &'static str {
+        Dialect::of(self).install
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use underlay_core::words;
 
 use underlay_core::{Bytes, Nanos};
 
+use super::engine_kind::EngineKind;
 use crate::dialect::Dialect;
 
 /// The database engine of a design.
@@ -93,32 +93,6 @@ impl EnginePlan {
         let Some(text) = self.settings.get(name) else { return Ok(None) };
         let error = || SettingError { name: name.to_string(), value: text.clone(), kind };
         read(text).map(Some).ok_or_else(error)
-    }
-}
-
-words! {
-    /// The engines a study can name.
-    #[derive(Default)]
-    pub enum EngineKind: "engine" {
-        /// PostgreSQL.
-        #[default]
-        Postgresql = "postgresql",
-        /// MariaDB.
-        Mariadb = "mariadb",
-        /// MySQL.
-        Mysql = "mysql",
-    }
-}
-
-impl EngineKind {
-    /// Its name, for people.
-    pub fn title(self) -> &'static str {
-        Dialect::of(self).title
-    }
-
-    /// What to do where it is not installed.
-    pub fn install(self) -> &'static str {
-        Dialect::of(self).install
     }
 }
 

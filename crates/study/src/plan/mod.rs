@@ -9,6 +9,7 @@ mod client;
 mod database;
 mod design;
 mod engine;
+mod engine_kind;
 mod pacing;
 mod procedure;
 mod provenance;
@@ -38,7 +39,8 @@ pub use design::{
     ClusterPlan, DatastoreKind, DesignPlan, HostCompute, Layout, ReductionKind, ResyncKind,
     VolumePlan,
 };
-pub use engine::{EngineKind, EnginePlan, SettingError};
+pub use engine::{EnginePlan, SettingError};
+pub use engine_kind::EngineKind;
 pub use pacing::Pacing;
 pub use procedure::{
     CausalPlan, CoolDownPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP,
