@@ -14,6 +14,7 @@ mod money;
 mod parameters;
 pub mod population;
 mod random;
+mod review_text;
 mod size;
 mod transaction;
 mod visitor;

@@ -12,7 +12,8 @@ use underlay_core::{Nanos, RootSeed};
 
 use super::money::tax_cents;
 use super::parameters::LINES_MAX;
-use super::population::{Catalogue, write_review_text, write_summary};
+use super::population::Catalogue;
+use super::review_text::{write_review_text, write_summary};
 use super::transaction::{Line, Outcome, Step, Transaction};
 use super::words::CATEGORIES;
 use super::{Behaviour, Parameters};

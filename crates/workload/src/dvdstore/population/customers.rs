@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Date, Fields};
+use super::date::Date;
+use super::fields::Fields;
 use crate::dvdstore::Parameters;
 use crate::dvdstore::random::{RowRandom, TableKey};
 use crate::dvdstore::words::{
@@ -19,7 +20,7 @@ pub(super) const COLUMNS: &str = "customerid, firstname, lastname, address1, add
 pub const CUSTOMER_VALUES: usize = 19;
 
 /// The password of every customer.
-pub(in crate::dvdstore) const PASSWORD: &str = "password";
+const PASSWORD: &str = "password";
 
 #[derive(Clone, Debug)]
 pub(super) struct Customers {

@@ -3,7 +3,10 @@
 //! An order's net amount is the price of its lines, so that totals can be checked; the mean, 200, is that of the
 //! published 0.01 to 400.00.
 
-use super::{Catalogue, Date, Fields, Table};
+use super::date::Date;
+use super::fields::Fields;
+use super::products::Catalogue;
+use super::table::Table;
 use crate::dvdstore::Parameters;
 use crate::dvdstore::money::tax_cents;
 use crate::dvdstore::random::{Counts, TableKey};

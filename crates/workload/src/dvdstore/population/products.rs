@@ -1,6 +1,6 @@
 //! PRODUCTS and INVENTORY, and what users know of them: titles, actors, prices.
 
-use super::Fields;
+use super::fields::Fields;
 use crate::dvdstore::Parameters;
 use crate::dvdstore::random::{RowRandom, TableKey};
 use crate::dvdstore::words::{

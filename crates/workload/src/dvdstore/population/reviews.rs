@@ -1,15 +1,14 @@
 //! REVIEWS and REVIEWS_HELPFULNESS.
 
-use super::{Date, Fields, Table};
+use super::date::Date;
+use super::fields::Fields;
+use super::table::Table;
 use crate::dvdstore::Parameters;
-use crate::dvdstore::random::{Counts, RowRandom, TableKey};
-use crate::dvdstore::words::{TITLE_WORDS, push_word};
+use crate::dvdstore::random::{Counts, TableKey};
+use crate::dvdstore::review_text::{SUMMARY_WORDS, TEXT_WORDS, push_words};
 
 /// Ratings of a review: 2 to 39, 20.5 on average.
 type RatingCounts = Counts<2, 39>;
-/// Words of a summary, and of a text.
-const SUMMARY_WORDS: u32 = 3;
-const TEXT_WORDS: (u32, u32) = (6, 129);
 
 #[derive(Clone, Debug)]
 pub(super) struct Reviews {
@@ -78,26 +77,5 @@ impl Reviews {
             fields.integer(i64::from(random.uniform(1, 10)));
             fields.end_row();
         }
-    }
-}
-
-/// The summary of a new review.
-pub(in crate::dvdstore) fn write_summary(out: &mut String, draw: u64) {
-    push_words(out, &mut RowRandom::of(draw), SUMMARY_WORDS);
-}
-
-/// The text of a new review.
-pub(in crate::dvdstore) fn write_review_text(out: &mut String, draw: u64) {
-    let mut random = RowRandom::of(!draw);
-    let words = random.uniform(TEXT_WORDS.0, TEXT_WORDS.1);
-    push_words(out, &mut random, words);
-}
-
-fn push_words(out: &mut String, random: &mut RowRandom, count: u32) {
-    for number in 0..count {
-        if number > 0 {
-            out.push(' ');
-        }
-        push_word(out, random.below(TITLE_WORDS));
     }
 }
