@@ -1,9 +1,9 @@
 //! CUSTOMER: 3,000 rows per district.
 
 use super::address::{AddressBuffer, AddressRow};
+use super::load_time::{LOADED_AT, UnixSeconds};
 use super::selection::Selection;
 use super::text::{Text, TextBuffer, TextSource};
-use super::{LOADED_AT, UnixSeconds};
 use crate::tpcc::cardinality::{CUSTOMERS_PER_DISTRICT, DISTRICTS_PER_WAREHOUSE, LAST_NAMES};
 use crate::tpcc::names::{LAST_NAME_BYTES_MAX, write_last_name};
 use crate::tpcc::nurand;

@@ -1,7 +1,7 @@
 //! HISTORY: one row per customer.
 
+use super::load_time::{LOADED_AT, UnixSeconds};
 use super::text::{Text, TextBuffer, TextSource};
-use super::{LOADED_AT, UnixSeconds};
 use crate::tpcc::Parameters;
 use crate::tpcc::cardinality::{CUSTOMERS_PER_DISTRICT, DISTRICTS_PER_WAREHOUSE};
 

@@ -14,6 +14,7 @@ mod customer;
 mod district;
 mod history;
 mod item;
+mod load_time;
 mod new_order;
 mod order;
 mod order_line;
@@ -28,6 +29,7 @@ pub use customer::{Credit, CustomerRow, CustomerRows};
 pub use district::{DistrictRow, DistrictRows};
 pub use history::{HistoryRow, HistoryRows};
 pub use item::{ItemRow, ItemRows};
+pub use load_time::{LOADED_AT, UnixSeconds};
 pub use new_order::{NewOrderRow, NewOrderRows};
 pub use order::{OrderRow, OrderRows};
 pub use order_line::{OrderLineRow, OrderLineRows};
@@ -38,11 +40,3 @@ pub use warehouse::{WarehouseRow, WarehouseRows};
 
 /// Changes whenever equal parameters generate other rows. Part of the workload's identity.
 pub const GENERATION: u32 = 1;
-
-/// A moment in whole seconds since 1970-01-01 00:00:00 UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UnixSeconds(pub i64);
-
-/// The date of every row of the population: 2026-01-01 00:00:00 UTC. Fixed, so that equal parameters
-/// generate equal bytes.
-pub const LOADED_AT: UnixSeconds = UnixSeconds(1_767_225_600);

@@ -2,7 +2,7 @@
 
 use rand_pcg::Pcg64;
 
-use super::{LOADED_AT, UnixSeconds};
+use super::load_time::{LOADED_AT, UnixSeconds};
 use crate::draw::{shuffle, uniform};
 use crate::tpcc::Parameters;
 use crate::tpcc::cardinality::{

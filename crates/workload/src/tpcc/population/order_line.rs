@@ -1,8 +1,8 @@
 //! ORDER_LINE: 5 to 15 rows per order.
 
+use super::load_time::{LOADED_AT, UnixSeconds};
 use super::order::{LineCounts, OrderRows, is_delivered};
 use super::text::{Text, TextBuffer, TextSource};
-use super::{LOADED_AT, UnixSeconds};
 use crate::tpcc::Parameters;
 use crate::tpcc::cardinality::{INITIAL_ORDERS_PER_DISTRICT, ITEMS};
 
