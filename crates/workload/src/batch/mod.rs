@@ -10,16 +10,18 @@
 //! [`Verifier`] compares what is there with what was acknowledged. What is deliberately not here: SQL, clocks.
 
 mod mode;
+mod parameters;
 mod row;
 mod slice;
 mod verifier;
 
 pub use mode::{Loop, Mode};
+pub use parameters::{MAX_ROWS, Parameters, STUDY_ROWS};
 pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
 pub use slice::{Slice, slices};
 pub use verifier::{Claim, Verdict, Verifier};
 
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::Nanos;
 
 use crate::transactional::{Headline, Shape};
 
@@ -35,17 +37,3 @@ pub const SHAPE: Shape = Shape {
     },
     notice: "",
 };
-
-/// What is inserted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    /// Rows, numbered from 1.
-    pub rows: u32,
-    /// Where their values come from.
-    pub seed: RootSeed,
-}
-
-/// The rows of the study.
-pub const STUDY_ROWS: u32 = 1_000_000;
-/// As many rows as the column of numbers, a signed 32-bit integer, can distinguish.
-pub const MAX_ROWS: u32 = i32::MAX as u32;

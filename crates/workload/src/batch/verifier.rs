@@ -5,7 +5,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Parameters, Row, Slice};
+use super::parameters::Parameters;
+use super::row::Row;
+use super::slice::Slice;
 
 /// Violations that are worded; more of them say no more.
 const WORDED: usize = 8;
