@@ -31,6 +31,11 @@ pub(crate) fn unit_interval(random: &mut Pcg64) -> f64 {
     ((random.next_u64() >> 11) + 1) as f64 * SCALE
 }
 
+/// A number in `[0, 1)`, on a grid of `2^-53`.
+pub(crate) fn fraction(random: &mut Pcg64) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
 /// Puts `values` into a random order, all orders equally likely (Fisher and Yates).
 pub(crate) fn shuffle<T>(random: &mut Pcg64, values: &mut [T]) {
     for last in (1..values.len()).rev() {

@@ -2,7 +2,7 @@
 
 use rand_pcg::Pcg64;
 
-use crate::block::unit_interval;
+use crate::draw::fraction;
 
 /// Ranks 0.. of a Zipf distribution over `places` places, by rejection-inversion.
 ///
@@ -32,7 +32,7 @@ impl Zipf {
     /// A rank, from 0.
     pub(crate) fn rank(&self, random: &mut Pcg64) -> u64 {
         loop {
-            let u = self.h_last + unit_interval(random) * (self.h_first - self.h_last);
+            let u = self.h_last + fraction(random) * (self.h_first - self.h_last);
             let x = self.h_inverse(u);
             let k = x.round().clamp(1.0, self.places);
             if k - x <= self.squeeze || u >= self.h(k + 0.5) - k.powf(-self.exponent) {

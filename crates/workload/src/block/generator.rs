@@ -1,7 +1,8 @@
 //! From a workload to requests: deterministic by seed, volume, thread and request number.
 
 use super::description::{BlockStream, BlockWorkload, Concurrency, Runs};
-use super::locality::{PlaceSampler, unit_interval};
+use super::locality::PlaceSampler;
+use crate::draw::fraction;
 use rand_pcg::Pcg64;
 use underlay_core::{Bytes, RootSeed};
 
@@ -105,7 +106,7 @@ impl RequestGenerator {
         let state = &mut self.streams[stream];
         let length_bytes = state.size(&mut self.random);
         let offset_bytes = state.place(u64::from(length_bytes), &mut self.random);
-        let is_read = state.read_share >= 1.0 || unit_interval(&mut self.random) < state.read_share;
+        let is_read = state.read_share >= 1.0 || fraction(&mut self.random) < state.read_share;
         let access = if is_read { Access::Read } else { Access::Write };
         BlockRequest { stream, access, offset_bytes, length_bytes }
     }
@@ -156,14 +157,14 @@ impl StreamState {
         if let [(only, _)] = self.sizes[..] {
             return only;
         }
-        let draw = unit_interval(random);
+        let draw = fraction(random);
         let found = self.sizes.iter().find(|(_, cumulated)| draw < *cumulated);
         found.or(self.sizes.last()).expect("the workload was checked").0
     }
 
     fn place(&mut self, length: u64, random: &mut Pcg64) -> u64 {
         let jumps = self.random_share >= 1.0
-            || (self.random_share > 0.0 && unit_interval(random) < self.random_share);
+            || (self.random_share > 0.0 && fraction(random) < self.random_share);
         if jumps {
             let offset = self.begin + self.places.sample(random) * self.align_bytes;
             if self.random_share < 1.0 {
@@ -191,7 +192,7 @@ fn cumulated(weights: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 }
 
 fn pick(cumulated: &[f64], random: &mut Pcg64) -> usize {
-    let draw = unit_interval(random);
+    let draw = fraction(random);
     cumulated.iter().position(|share| draw < *share).unwrap_or(cumulated.len() - 1)
 }
 

@@ -6,6 +6,7 @@
 use rand::Rng;
 use rand_pcg::Pcg64;
 
+use crate::draw::fraction;
 use crate::zipf::Zipf;
 
 /// How random places are distributed over a region.
@@ -82,7 +83,7 @@ impl PlaceSampler {
             Kind::Uniform => below(random, self.places),
             Kind::Zipf(zipf) => scatter(zipf.rank(random), self.places),
             Kind::Zones(zones) => {
-                let access = unit_interval(random);
+                let access = fraction(random);
                 let found = zones.iter().find(|(cumulated, _, _)| access < *cumulated);
                 // Rounding may leave the last cumulated share a little below 1.
                 let (_, first, count) = found.or(zones.last()).expect("the workload was checked");
@@ -105,11 +106,6 @@ fn cumulated(zones: &[Zone], places: u64) -> Vec<(f64, u64, u64)> {
         first = end.min(places);
     }
     cumulated
-}
-
-/// A uniform number in 0..1.
-pub(crate) fn unit_interval(random: &mut Pcg64) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// A uniform number in 0..n. The bias is below n / 2^64.

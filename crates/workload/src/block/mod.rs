@@ -37,7 +37,6 @@ pub use description::{
     WorkloadProblem,
 };
 pub use generator::{Access, BlockRequest, RequestGenerator, Worker};
-pub(crate) use locality::unit_interval;
 pub use locality::{Locality, Zone};
 pub use profile::{IoJob, IoProfile, Provenance};
 pub use shape::SHAPE;
