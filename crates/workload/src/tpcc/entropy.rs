@@ -4,7 +4,7 @@
 //! counters and the values that select rows (C_FIRST, C_LAST, telephone numbers) are not touched by
 //! it.
 
-use super::ParametersError;
+use super::parameters_error::ParametersError;
 
 /// The share of each generated text that is random, in percent.
 ///

@@ -25,6 +25,7 @@ pub mod names;
 pub mod nurand;
 pub mod pacing;
 mod parameters;
+mod parameters_error;
 pub mod population;
 mod profile;
 mod terminal;
@@ -37,7 +38,8 @@ pub use entropy::Entropy;
 pub use home::HomeWarehouse;
 pub use identity::{Identity, identity};
 pub use ledger::Ledger;
-pub use parameters::{Parameters, ParametersError};
+pub use parameters::Parameters;
+pub use parameters_error::ParametersError;
 pub use profile::Profile;
 pub use terminal::Terminal;
 pub use transaction::{

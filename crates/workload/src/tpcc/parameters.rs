@@ -2,7 +2,9 @@
 
 use underlay_core::RootSeed;
 
-use super::{Constants, Entropy};
+use super::constants::Constants;
+use super::entropy::Entropy;
+use super::parameters_error::{ParametersError, WAREHOUSES_MAX};
 
 /// Size, seed and knobs of one database and the load on it.
 ///
@@ -19,29 +21,9 @@ pub struct Parameters {
     pub constants: Constants,
 }
 
-/// Why parameters were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParametersError {
-    /// A database needs at least one warehouse.
-    #[error("the number of warehouses is 0; use at least 1")]
-    NoWarehouse,
-    /// More warehouses than the generators number safely.
-    #[error("the number of warehouses is {warehouses}; use at most {}", Parameters::WAREHOUSES_MAX)]
-    TooManyWarehouses {
-        /// The number that was asked for.
-        warehouses: u32,
-    },
-    /// A share above the whole.
-    #[error("the entropy is {percent} %; use 0 to 100")]
-    EntropyAboveAll {
-        /// The share that was asked for.
-        percent: u8,
-    },
-}
-
 impl Parameters {
     /// Most warehouses of one database (about 100 TB of rows).
-    pub const WAREHOUSES_MAX: u32 = 1_000_000;
+    pub const WAREHOUSES_MAX: u32 = WAREHOUSES_MAX;
 
     /// Parameters with the run constants derived from `seed`.
     ///
@@ -66,8 +48,8 @@ impl Parameters {
 mod tests {
     use underlay_core::RootSeed;
 
-    use super::{Parameters, ParametersError};
-    use crate::tpcc::Entropy;
+    use super::Parameters;
+    use crate::tpcc::{Entropy, ParametersError};
 
     #[test]
     fn impossible_sizes_are_refused_with_a_remedy() {
