@@ -13,7 +13,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{DistrictKey, DistrictLedger, IdSet, Ledger};
+use super::acknowledged::{DistrictKey, DistrictLedger, Ledger};
+use super::id_set::IdSet;
 
 const MAGIC: [u8; 8] = *b"ULEDGER\x01";
 const CHECKSUM_BYTES: usize = 8;
@@ -37,7 +38,22 @@ pub enum LedgerError {
     },
 }
 
-pub(super) fn encode(ledger: &Ledger) -> Vec<u8> {
+impl Ledger {
+    /// The ledger as bytes, for a record. Equal ledgers give equal bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+
+    /// The ledger that [`Ledger::encode`] wrote.
+    ///
+    /// # Errors
+    /// When the bytes are of another version, cut, or damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Ledger, LedgerError> {
+        decode(bytes)
+    }
+}
+
+fn encode(ledger: &Ledger) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     put(&mut bytes, ledger.districts.len() as u64);
     for (key, district) in &ledger.districts {
@@ -52,7 +68,7 @@ pub(super) fn encode(ledger: &Ledger) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Ledger, LedgerError> {
+fn decode(bytes: &[u8]) -> Result<Ledger, LedgerError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(LedgerError::UnknownFormat);
     }
