@@ -14,6 +14,7 @@
 //! every machine, whatever the other users did, and any warehouse can be generated alone.
 
 pub mod cardinality;
+mod configuration;
 mod constants;
 pub mod deck;
 mod entropy;
@@ -33,6 +34,7 @@ mod transaction;
 mod variability;
 mod workload;
 
+pub use configuration::Tpcc;
 pub use constants::Constants;
 pub use entropy::Entropy;
 pub use home::HomeWarehouse;
@@ -47,4 +49,4 @@ pub use transaction::{
     StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
 pub use variability::{Limit, LimitOutcome, Variability, VariabilityFinding};
-pub use workload::{Outcome, SHAPE, Tpcc, TpccAccounting};
+pub use workload::{Outcome, SHAPE, TpccAccounting};

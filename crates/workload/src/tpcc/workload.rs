@@ -3,10 +3,8 @@
 
 use underlay_core::{Nanos, RootSeed};
 
-use super::{
-    HomeWarehouse, Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType,
-    Variability,
-};
+use super::configuration::Tpcc;
+use super::{Ledger, NewOrder, Terminal, Transaction, TransactionType, Variability};
 use crate::transactional::{
     Headline, Mix, RunAccounting, Shape, User, Workload, decode_numbers, encode_numbers,
 };
@@ -33,19 +31,6 @@ pub static SHAPE: Shape = Shape {
     },
     notice: "derived from TPC-C; not comparable with published TPC results",
 };
-
-/// TPC-C on a database of some size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tpcc {
-    /// Size, seed and constants.
-    pub parameters: Parameters,
-    /// Whether the acknowledged new orders are kept for comparison with the database: some bits per order.
-    pub keeps_ledger: bool,
-    /// The rules of the terminals.
-    pub profile: Profile,
-    /// How the home warehouse of a transaction is chosen.
-    pub home_warehouse: HomeWarehouse,
-}
 
 /// What a transaction did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,23 +61,6 @@ pub struct TpccAccounting {
     pub variability: Variability,
     /// Districts in which a delivery found nothing to deliver.
     pub skipped_deliveries: u64,
-}
-
-impl Tpcc {
-    /// TPC-C by the rules of the specification, with its ledger kept.
-    pub fn new(parameters: Parameters) -> Tpcc {
-        Tpcc {
-            parameters,
-            keeps_ledger: true,
-            profile: Profile::Specification,
-            home_warehouse: HomeWarehouse::Fixed,
-        }
-    }
-
-    /// What deviates from the specification beyond what all of Underlay's results deviate in.
-    pub fn deviations(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.profile.deviations().iter().chain(self.home_warehouse.deviations()).copied()
-    }
 }
 
 impl From<TransactionType> for usize {
