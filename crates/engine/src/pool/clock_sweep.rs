@@ -6,7 +6,7 @@
 //! pinned one is. There are no ring buffers here: jobs that scan have their own.
 
 use super::places::{EntryPerFrame, EntryPerPage, Places};
-use super::{PoolCounters, Touched};
+use super::touch::{PoolCounters, Touched};
 use crate::page::{NOWHERE, PageId};
 
 /// PostgreSQL's highest usage count.

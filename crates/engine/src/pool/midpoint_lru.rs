@@ -8,7 +8,7 @@
 //! that is clean among the last 100; dirty ones are left for the page cleaner.
 
 use super::places::{EntryPerPage, Places};
-use super::{PoolCounters, Touched};
+use super::touch::{PoolCounters, Touched};
 use crate::page::{NOWHERE, PageId};
 use underlay_core::Nanos;
 
