@@ -3,7 +3,8 @@
 //! Plain values, as in [`crate::spec`]. Not here: how a job goes ([`crate::transfer`]), and what it
 //! costs ([`crate::DemandProfile`]).
 
-use crate::spec::{EngineSpec, VolumeUse};
+use crate::engine_spec::EngineSpec;
+use crate::volume_use::VolumeUse;
 use underlay_core::{Bytes, Nanos};
 use underlay_workload::batch::{Loop, Mode};
 use underlay_workload::tpcc::Tpcc;

@@ -21,6 +21,10 @@ pub mod spec;
 
 mod settings;
 
+mod engine_spec;
+
+mod volume_use;
+
 mod job_spec;
 
 pub mod layout;

@@ -4,9 +4,11 @@
 //! target of `model`, whose volumes a database names by their numbers. Not here: what transactions
 //! cost ([`crate::DemandProfile`]).
 
+pub use crate::engine_spec::EngineSpec;
+pub use crate::volume_use::VolumeUse;
+
 use crate::demand::DemandProfile;
 use crate::job_spec::{BackupSpec, BatchSpec};
-use crate::settings::{InnodbSettings, PostgresqlSettings};
 use underlay_core::{Arrivals, Bytes, Nanos};
 use underlay_workload::dvdstore::DvdStore;
 use underlay_workload::sysbench::Sysbench;
@@ -69,53 +71,6 @@ pub struct DatabaseSpec {
     pub load: Load,
     /// Where users are and how they connect.
     pub client: ClientSpec,
-}
-
-/// The part of a volume that a database uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VolumeUse {
-    /// The volume, by its number in the target.
-    pub volume: usize,
-    /// Where the part begins.
-    pub offset: Bytes,
-    /// Its length.
-    pub length: Bytes,
-}
-
-/// A database server.
-#[derive(Clone, Debug, PartialEq)]
-pub enum EngineSpec {
-    /// PostgreSQL.
-    Postgresql(PostgresqlSettings),
-    /// MariaDB with InnoDB tables.
-    Mariadb(InnodbSettings),
-}
-
-impl EngineSpec {
-    /// Bytes of a page.
-    pub fn page_bytes(&self) -> u32 {
-        match self {
-            EngineSpec::Postgresql(_) => 8 << 10,
-            EngineSpec::Mariadb(_) => 16 << 10,
-        }
-    }
-
-    /// The unit in which the log is written: a page of PostgreSQL's log, a block of the file system
-    /// for InnoDB.
-    pub(crate) fn log_block_bytes(&self) -> u64 {
-        match self {
-            EngineSpec::Postgresql(_) => 8 << 10,
-            EngineSpec::Mariadb(_) => 4 << 10,
-        }
-    }
-
-    /// Bytes of the doublewrite buffer, which is in the data volume.
-    pub(crate) fn doublewrite_bytes(&self) -> Bytes {
-        match self {
-            EngineSpec::Postgresql(_) => Bytes::ZERO,
-            EngineSpec::Mariadb(_) => Bytes::from_mib(2),
-        }
-    }
 }
 
 /// What users do.
