@@ -10,11 +10,12 @@
 use super::cluster::Cluster;
 use super::geometry::Geometry;
 use super::ids::VolumeId;
-use super::object::{Layout, Volume};
+use super::object::Layout;
 use super::placement::{Place, Placed, PlacementRefusal};
 use super::policy::{Checksum, Policy};
 use super::regions::RegionSet;
 use super::storage::Storage;
+use super::volume::Volume;
 use underlay_core::Nanos;
 
 /// Components on a device that is full; fewer would be moved in too large steps.

@@ -30,6 +30,8 @@ mod ids;
 
 mod regions;
 
+mod row_copy;
+
 mod volatile;
 
 mod spec;
@@ -75,6 +77,10 @@ mod network;
 mod stack;
 
 mod object;
+
+mod policy_change;
+
+mod volume;
 
 mod placement;
 

@@ -8,15 +8,12 @@
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
-use super::iops_limit::IopsLimit;
-use super::policy::{Checksum, Policy};
+use super::policy::Checksum;
 use super::regions::RegionSet;
-use super::repair::Reshape;
-use super::repair::RowCopy;
+use super::row_copy::RowCopy;
 use super::volatile::Volatile;
-use super::volume_counters::VolumeCounters;
 use super::whole_set::SetNote;
-use underlay_core::{Bytes, Nanos};
+use underlay_core::Nanos;
 
 /// Which of a volume's two layouts a component belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,30 +142,4 @@ impl Object {
     pub(super) fn votes(&self) -> u64 {
         self.slots.len() as u64 + self.witnesses.len() as u64 * u64::from(self.geometry.sets)
     }
-}
-
-/// One volume.
-#[derive(Clone, Debug)]
-pub(super) struct Volume {
-    pub(super) id: VolumeId,
-    pub(super) name: String,
-    pub(super) capacity: Bytes,
-    pub(super) policy: Policy,
-    pub(super) object: Object,
-    /// Number of the layout, counted up by each policy change that ends.
-    pub(super) layout: u32,
-    /// A policy change in progress.
-    pub(super) reshape: Option<Box<Reshape>>,
-    /// A policy change that was given up for now.
-    pub(super) wanted: Option<Policy>,
-    /// Why a repair could not begin, as last announced.
-    pub(super) repair_blocked: Option<String>,
-    /// The host whose stack serves the volume.
-    pub(super) owner: HostId,
-    pub(super) limit: Option<IopsLimit>,
-    pub(super) available: bool,
-    /// Power cuts that took unflushed writes, and how many of them have been reported.
-    pub(super) losses: u32,
-    pub(super) losses_reported: u32,
-    pub(super) counters: VolumeCounters,
 }

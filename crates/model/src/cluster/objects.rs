@@ -3,8 +3,9 @@
 //! What is not here: the devices on which components lie ([`super::inventory::Inventory`]), and requests.
 
 use super::ids::{ComponentId, VolumeId};
-use super::object::{Component, Volume};
+use super::object::Component;
 use super::object::{Layout, Object};
+use super::volume::Volume;
 
 /// Volumes and components. Removed ones leave a hole, so that numbers are never used again.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use super::event::{ComponentState, ResyncReason};
 use super::geometry::{Geometry, SetKind};
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 use super::iops_limit::IopsLimit;
-use super::object::{Component, Layout, Object, Slot, Volume};
+use super::object::{Component, Layout, Object, Slot};
 use super::objects::Objects;
 use super::policy::{Checksum, Method, Policy};
+use super::policy_change::Reshape;
 use super::regions::RegionSet;
-use super::repair::Reshape;
 use super::spec::ClusterSpec;
 use super::state::{
     ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, Restart, RestoreProblem, VERSION,
@@ -22,6 +22,7 @@ use super::state_checking;
 use super::storage::Storage;
 use super::timers::Timer;
 use super::volatile::Volatile;
+use super::volume::Volume;
 use super::volume_counters::VolumeCounters;
 use crate::disk_group::MemberState;
 use underlay_core::{Bytes, Nanos, RootSeed};

@@ -5,12 +5,13 @@
 use super::cluster::Cluster;
 use super::event::ComponentState;
 use super::inventory::Inventory;
-use super::object::{Component, Object, Volume};
+use super::object::{Component, Object};
 use super::policy::{Checksum, Method, Policy};
 use super::state::{
     ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, VERSION, VolumeRecord,
 };
 use super::storage::Storage;
+use super::volume::Volume;
 
 impl Inventory {
     fn failed_devices(&self) -> Vec<(u32, u8)> {

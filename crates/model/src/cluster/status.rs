@@ -8,10 +8,11 @@ use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 use super::inventory::Inventory;
-use super::object::{Component, Layout, Slot, Volume};
+use super::object::{Component, Layout, Slot};
 use super::objects::Objects;
 use super::policy::Policy;
 use super::storage::Storage;
+use super::volume::Volume;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 

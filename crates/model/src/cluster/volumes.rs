@@ -8,13 +8,14 @@ use super::geometry::Geometry;
 use super::ids::{HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::membership::MAIN_SIDE;
-use super::object::{Layout, Object, Slot, Volume};
+use super::object::{Layout, Object, Slot};
 use super::objects::Objects;
 use super::placement::{Demand, Placed, PlacementRefusal, place_object};
 use super::policy::Policy;
 use super::regions::RegionSet;
 use super::repair::NewComponent;
 use super::storage::Storage;
+use super::volume::Volume;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 

@@ -27,8 +27,6 @@ use rebalance::Balance;
 use resync::ResyncState;
 
 pub(in crate::cluster) use replacement::NewComponent;
-pub(in crate::cluster) use reshape::Reshape;
-pub(in crate::cluster) use resync::RowCopy;
 
 /// The state of repair that belongs to no single component.
 #[derive(Debug, Default)]

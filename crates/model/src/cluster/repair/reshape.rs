@@ -5,7 +5,6 @@
 //! and built again when the cluster is healthy.
 
 use super::Repair;
-use super::resync::RowCopy;
 use crate::cluster::data_command::DataCommand;
 use crate::cluster::event::{Notice, ResyncReason};
 use crate::cluster::geometry::{Geometry, RowRange};
@@ -14,27 +13,15 @@ use crate::cluster::object::{Layout, Object};
 use crate::cluster::objects::Objects;
 use crate::cluster::operation::{Failed, Part, Phase, Purpose};
 use crate::cluster::policy::Policy;
+use crate::cluster::policy_change::Reshape;
 use crate::cluster::regions::RegionSet;
 use crate::cluster::requests::Requests;
+use crate::cluster::row_copy::RowCopy;
 use crate::cluster::slab::Key;
 use crate::cluster::storage::Storage;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Nanos};
-
-/// A policy change in progress.
-#[derive(Clone, Debug)]
-pub(in crate::cluster) struct Reshape {
-    pub(in crate::cluster) object: Object,
-    pub(in crate::cluster) policy: Policy,
-    /// Units of the volume that are not in the new layout yet.
-    pub(in crate::cluster) pending: RegionSet,
-    /// Units of which slices are in flight; `row` is the unit.
-    pub(in crate::cluster) units: Vec<RowCopy>,
-    pub(in crate::cluster) cursor: u64,
-    pub(in crate::cluster) in_flight: u32,
-    pub(in crate::cluster) epoch: u32,
-}
 
 impl Objects {
     fn units_with_data(&self, volume: VolumeId) -> RegionSet {

@@ -25,18 +25,6 @@ use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Nanos};
 
-/// A row of which slices are in flight.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::cluster) struct RowCopy {
-    pub(in crate::cluster) row: u64,
-    /// Bytes of which the copy has begun.
-    pub(in crate::cluster) begun: u32,
-    /// Slices in flight.
-    pub(in crate::cluster) in_flight: u32,
-    /// A slice failed, or a write was missed: the row stays stale.
-    pub(in crate::cluster) spoiled: bool,
-}
-
 /// What has been copied so far.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cluster) struct ResyncState {

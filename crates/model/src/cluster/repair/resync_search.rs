@@ -2,11 +2,11 @@
 //!
 //! What is not here: when a slice is copied (`resync`).
 
-use super::resync::RowCopy;
 use crate::cluster::data_command::{Content, DataCommand, Piece};
 use crate::cluster::geometry::{RowRange, SetKind};
 use crate::cluster::ids::ComponentId;
 use crate::cluster::operation::{Failed, FailedHow};
+use crate::cluster::row_copy::RowCopy;
 use crate::cluster::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
 use crate::cluster::storage::Storage;
 use crate::cluster::wants::{Wanted, Wants};
