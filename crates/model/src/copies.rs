@@ -14,7 +14,7 @@ use crate::profile::DeviceProfile;
 use crate::request::{Operation, Request};
 use crate::service_factor::ServiceFactor;
 use crate::service_time::unit_interval;
-use crate::store::StoreOutcome;
+use crate::store_outcome::StoreOutcome;
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 use underlay_core::{Bytes, Nanos, RootSeed};

@@ -52,6 +52,8 @@ pub mod device;
 
 pub mod device_condition;
 
+mod store_outcome;
+
 mod copies;
 
 pub mod store;

@@ -13,6 +13,7 @@ use crate::host_link::{HostLink, HostLinkState, LinkUse};
 use crate::profile::DeviceProfile;
 use crate::request::{Operation, Request};
 use crate::service_factor::ServiceFactor;
+pub use crate::store_outcome::StoreOutcome;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -60,17 +61,6 @@ pub struct Finished {
     pub queue: Nanos,
     /// Whether the device did it.
     pub outcome: StoreOutcome,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreOutcome {
-    /// As asked.
-    Done,
-    /// The device reported an error.
-    DeviceError,
-    /// The device is gone.
-    DeviceLost,
 }
 
 /// Devices, the volumes on them, and the requests in flight.
