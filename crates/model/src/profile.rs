@@ -7,9 +7,10 @@
 //! What is deliberately left out: wear, temperature, garbage collection below the level of a steady
 //! drain rate, error rates. They would need parameters nobody publishes.
 
+mod problem;
 mod rules;
 
-pub use rules::ProfileProblem;
+pub use problem::ProfileProblem;
 use std::ops::RangeInclusive;
 use underlay_core::words;
 use underlay_core::{Bytes, Nanos};

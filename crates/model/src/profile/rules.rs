@@ -1,19 +1,8 @@
 //! The rules that a usable profile keeps: ranges of its numbers, and what does not go together.
 
+use super::problem::ProfileProblem;
 use super::{DeviceProfile, Disk, Flash, Link, Medium, WriteBuffer};
 use underlay_core::{Bytes, Nanos};
-
-/// One violated rule of a profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{field}` is {value}; {rule}")]
-pub struct ProfileProblem {
-    /// The field, as a dotted path: `medium.units`.
-    pub field: &'static str,
-    /// What it holds.
-    pub value: String,
-    /// What it must hold.
-    pub rule: &'static str,
-}
 
 const SECOND: u64 = 1_000_000_000;
 
