@@ -1,48 +1,12 @@
 //! All measured objects of a cluster, in an order that never changes: new ones are added at the end, and removed ones keep
 //! their position without values.
 
+use super::beside::Beside;
 use super::measures::{self, Measure};
 use crate::cluster::{Cluster, DeviceId, GroupId, HostId, VolumeId};
 use crate::disk_group::GroupCounters;
-use crate::reduction::Space;
 use std::collections::HashMap;
-use underlay_core::Nanos;
 use underlay_core::series::SeriesSpec;
-
-/// What is known beside the cluster: findings of the data plane, and what deduplication counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
-    /// Blocks that did not verify and were restored from other members, since the start.
-    pub repaired_blocks: u64,
-    /// Blocks that no member has any more, likewise.
-    pub lost_blocks: u64,
-    /// None where nothing is counted.
-    pub reduction: Option<Reduced>,
-    /// How far the cluster's clock has fallen behind the caller's clock in total.
-    pub behind: Nanos,
-    /// How many times as long copying takes on that clock as on the cluster's; none where they are the same.
-    pub slowdown: Option<f64>,
-}
-
-/// What deduplication and compression made of the real bytes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reduced {
-    /// Per disk group that reduces.
-    pub groups: Vec<(GroupId, Space)>,
-    /// Blocks that are not counted as they are now: in a write buffer, or about to be counted.
-    pub uncounted_blocks: u64,
-    /// Components whose counts are still being built after a restart.
-    pub recalling: u64,
-}
-
-impl Reduced {
-    /// All groups together. What two groups both hold is there twice.
-    pub fn total(&self) -> Space {
-        let mut total = Space::default();
-        self.groups.iter().for_each(|(_, space)| total += *space);
-        total
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
@@ -182,12 +146,13 @@ fn value_of(
 
 #[cfg(test)]
 mod tests {
-    use super::{Beside, Catalogue, Reduced};
+    use super::{Beside, Catalogue};
     use crate::cluster::{
         Cluster, ClusterSettings, ClusterSpec, GroupId, HostSpec, NetworkSpec, Policy, Stack,
         VolumeId,
     };
     use crate::disk_group::{DiskGroupSpec, Reduction, ReductionCosts};
+    use crate::performance::Reduced;
     use crate::reduction::Space;
     use crate::{Request, RequestId, builtin};
     use std::collections::BTreeMap;

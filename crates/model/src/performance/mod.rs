@@ -9,8 +9,11 @@
 //!
 //! What is not here: what clients of a volume see (their server knows), rates, and time.
 
+mod beside;
+
 mod measures;
 
 mod catalogue;
 
-pub use catalogue::{Beside, Catalogue, Reduced};
+pub use beside::{Beside, Reduced};
+pub use catalogue::Catalogue;
