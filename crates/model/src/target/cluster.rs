@@ -3,7 +3,7 @@
 //! Machines are assigned to hosts round-robin, and their volumes are owned there. Instructions for the data plane are dropped: there
 //! are no bytes here.
 
-use super::{Target, TargetFinished, TargetOutcome};
+use super::target::{Target, TargetFinished, TargetOutcome};
 use crate::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ClusterSpec, GroupId, HostId, Outcome, PlacementRefusal,
     Policy, VolumeId, host_of_machine,
