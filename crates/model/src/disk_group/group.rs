@@ -4,11 +4,12 @@
 //! calendar says when a piece comes back; then the operation enters its next stage or is answered. The
 //! stages of writes, reads and destaging are in files of their own.
 
+use super::admission::Admission;
 use super::buffered::BufferedBlocks;
 use super::congestion::{self, RateAverage};
-use super::counters::{ClassCounters, Latencies};
-use super::elevator::Elevator;
+use super::counters::ClassCounters;
 use super::flights::{Calendar, Event};
+use super::latencies::Latencies;
 use super::log::Log;
 use super::member::{Member, NEVER};
 use super::operations::{Op, Operations, Stage, Work};
@@ -16,7 +17,7 @@ use super::piece::Sent;
 use super::reduction_costs::Reducer;
 use super::request::{GroupFinished, GroupIo, GroupOutcome};
 use super::spec::{DiskGroupSpec, WriteBufferSpec};
-use super::write_path::Admission;
+use super::sweeps::Elevator;
 use crate::profile::DeviceProfile;
 use crate::request::Operation;
 use crate::scheduler::{IoClass, Lane, Lanes, Order, Policy};

@@ -39,11 +39,17 @@ mod member;
 
 mod operations;
 
+mod admission;
+
+mod sweeps;
+
 mod flights;
 
 mod reduction_costs;
 
 mod counters;
+
+mod latencies;
 
 mod group;
 
@@ -59,11 +65,14 @@ mod elevator;
 
 mod faults;
 
+mod readings;
+
 pub use counters::{
-    ClassCounters, GroupCounters, LatencyOf, MemberCounters, QueueCounters, ReductionCounters,
+    ClassCounters, GroupCounters, MemberCounters, QueueCounters, ReductionCounters,
     WriteBufferCounters,
 };
 pub use group::DiskGroup;
+pub use latencies::LatencyOf;
 pub use log::LogAccount;
 pub use request::{GroupFinished, GroupIo, GroupOutcome, GroupRequestId, MemberState};
 pub use spec::{

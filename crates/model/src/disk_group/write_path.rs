@@ -7,42 +7,19 @@
 //! start find space. When they stop and leave the buffer congested, resynchronisation gets three quarters of the
 //! destaged space, so congestion ends while resynchronisation continues.
 
+use super::admission::Admission;
 use super::buffered::BLOCK_BYTES;
 use super::group::{DiskGroup, Task};
 use super::operations::Stage;
 use super::request::{GroupIo, GroupOutcome};
 use crate::request::Operation;
-use crate::scheduler::{IoClass, Lane, Policy, Waiting};
+use crate::scheduler::{IoClass, Lane, Policy};
 use underlay_core::Nanos;
 
 /// Virtual machines that have not written for so long have stopped.
 const QUIET: Nanos = Nanos::from_millis(100);
 /// Part of the room that destaging makes which resynchronisation may take while they are quiet.
 const QUIET_SHARE: f64 = 0.75;
-
-/// A write that waits for room.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Admission {
-    op: u32,
-    bytes: u64,
-    sequence: u64,
-}
-
-impl Admission {
-    pub(super) fn op(&self) -> u32 {
-        self.op
-    }
-}
-
-impl Waiting for Admission {
-    fn quantum_bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn sequence(&self) -> u64 {
-        self.sequence
-    }
-}
 
 /// First block and number of blocks that a request touches.
 pub(super) fn touched_blocks(io: &GroupIo) -> (u64, u64) {
