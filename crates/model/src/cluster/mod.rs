@@ -117,6 +117,8 @@ mod readings;
 
 mod state;
 
+mod policy_record;
+
 mod survey;
 
 mod state_saving;

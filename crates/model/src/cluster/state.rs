@@ -181,3 +181,7 @@ pub enum RestoreProblem {
     #[error("the stored state does not fit the cluster: {0}")]
     Misfit(String),
 }
+
+pub(super) fn misfit(what: String) -> RestoreProblem {
+    RestoreProblem::Misfit(what)
+}

@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::geometry::Geometry;
+use super::policy_record::policy_from;
 use super::spec::ClusterSettings;
-use super::state::{ClusterState, ComponentRecord, LayoutRecord, RestoreProblem, VolumeRecord};
-use super::state_restoring::{misfit, policy_from};
+use super::state::{
+    ClusterState, ComponentRecord, LayoutRecord, RestoreProblem, VolumeRecord, misfit,
+};
 
 /// Numbers of components and volumes are never given twice, so that tables grow with them; this many take 128 MiB.
 const NUMBERS_MAX: u32 = 1 << 24;

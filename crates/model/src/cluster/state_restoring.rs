@@ -10,13 +10,14 @@ use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::object::{Component, Layout, Object, Slot};
 use super::objects::Objects;
-use super::policy::{Checksum, Method, Policy};
+use super::policy::Policy;
 use super::policy_change::Reshape;
+use super::policy_record::policy_from;
 use super::regions::RegionSet;
 use super::spec::ClusterSpec;
 use super::state::{
-    ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, Restart, RestoreProblem, VERSION,
-    VolumeRecord,
+    ClusterState, ComponentRecord, LayoutRecord, Restart, RestoreProblem, VERSION, VolumeRecord,
+    misfit,
 };
 use super::state_checking;
 use super::storage::Storage;
@@ -359,19 +360,4 @@ impl Cluster {
             }
         }
     }
-}
-
-pub(super) fn policy_from(record: PolicyRecord) -> Policy {
-    Policy {
-        failures_to_tolerate: record.failures_to_tolerate,
-        method: if record.erasure_coding { Method::ErasureCoding } else { Method::Mirror },
-        stripe_width: record.stripe_width,
-        iops_limit: record.iops_limit,
-        checksum: if record.checksum { Checksum::On } else { Checksum::Off },
-        space_reservation_percent: record.space_reservation_percent,
-    }
-}
-
-pub(super) fn misfit(what: String) -> RestoreProblem {
-    RestoreProblem::Misfit(what)
 }

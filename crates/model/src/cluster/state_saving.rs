@@ -6,10 +6,9 @@ use super::cluster::Cluster;
 use super::event::ComponentState;
 use super::inventory::Inventory;
 use super::object::{Component, Object};
-use super::policy::{Checksum, Method, Policy};
-use super::state::{
-    ClusterState, ComponentRecord, LayoutRecord, PolicyRecord, VERSION, VolumeRecord,
-};
+use super::policy::Policy;
+use super::policy_record::policy_record;
+use super::state::{ClusterState, ComponentRecord, LayoutRecord, VERSION, VolumeRecord};
 use super::storage::Storage;
 use super::volume::Volume;
 
@@ -97,16 +96,5 @@ fn layout_record(object: &Object, policy: &Policy) -> LayoutRecord {
             .collect(),
         witnesses: object.witnesses.iter().map(|host| host.0).collect(),
         in_doubt: object.in_doubt.iter().map(super::regions::RegionSet::runs).collect(),
-    }
-}
-
-fn policy_record(policy: &Policy) -> PolicyRecord {
-    PolicyRecord {
-        failures_to_tolerate: policy.failures_to_tolerate,
-        erasure_coding: policy.method == Method::ErasureCoding,
-        stripe_width: policy.stripe_width,
-        iops_limit: policy.iops_limit,
-        checksum: policy.checksum == Checksum::On,
-        space_reservation_percent: policy.space_reservation_percent,
     }
 }
