@@ -82,6 +82,8 @@ mod policy_change;
 
 mod volume;
 
+mod component_place;
+
 mod placement;
 
 mod operation;
@@ -101,7 +103,11 @@ mod owner;
 
 mod row_plan;
 
+mod set_note;
+
 mod whole_set;
+
+mod row_members;
 
 mod wants;
 

@@ -11,8 +11,8 @@ use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::policy::Checksum;
 use super::regions::RegionSet;
 use super::row_copy::RowCopy;
+use super::set_note::SetNote;
 use super::volatile::Volatile;
-use super::whole_set::SetNote;
 use underlay_core::Nanos;
 
 /// Which of a volume's two layouts a component belongs to.

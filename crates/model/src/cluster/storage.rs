@@ -4,9 +4,11 @@
 //! here calls them.
 
 use super::clock::Clock;
-use super::ids::HostId;
+use super::component_place::Target;
+use super::ids::{ComponentId, HostId};
 use super::inventory::Inventory;
 use super::membership::Membership;
+use super::object::Component;
 use super::objects::Objects;
 use super::outbox::Outbox;
 use super::placement::Map;
@@ -86,5 +88,13 @@ impl Storage {
             membership: &self.membership,
             components_per_host: self.settings.components_per_host,
         }
+    }
+
+    /// Where a component is, if it is still there.
+    #[inline]
+    pub(super) fn target(&self, id: ComponentId) -> Option<Target> {
+        let component = self.objects.component(id)?;
+        let Component { group, disk, base, .. } = *component;
+        Some(Target { component: id, group, host: self.inventory.host_of(group), disk, base })
     }
 }

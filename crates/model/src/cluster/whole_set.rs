@@ -4,53 +4,13 @@
 //! where their components are, changes only if a component is added, removed, falls behind or catches up. Each such change
 //! increments the *shape* of the cluster; entries of an earlier shape are not used.
 
+use super::component_place::Target;
 use super::data_command::{Content, Piece, PieceMember};
-use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
-use super::requests::Target;
 use super::row_plan::SLOTS_MAX;
+use super::set_note::SetNote;
 use super::storage::Storage;
-
-/// What is known of one set of an object.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SetNote {
-    /// The shape of the cluster it was noted under.
-    shape: u64,
-    is_whole: bool,
-    /// All members, and no range.
-    piece: Piece,
-    /// Where the component of each slot is.
-    targets: [Target; SLOTS_MAX],
-}
-
-impl SetNote {
-    /// A range of a row, with all members.
-    pub(super) fn piece(&self, range: &RowRange) -> Piece {
-        self.piece.of_row(range.row, range.start, range.length)
-    }
-
-    /// How the set's rows are protected.
-    pub(super) fn kind(&self) -> SetKind {
-        self.piece.kind
-    }
-
-    /// Length of its stripe units.
-    pub(super) fn unit_bytes(&self) -> u32 {
-        self.piece.unit_bytes
-    }
-
-    /// Where the component of a slot is.
-    pub(super) fn target(&self, slot: usize) -> Target {
-        self.targets[slot]
-    }
-
-    /// The disk groups of the members.
-    pub(super) fn groups(&self) -> impl Iterator<Item = GroupId> {
-        let targets = &self.targets[..self.piece.members().len()];
-        targets.iter().map(|target| target.group)
-    }
-}
 
 impl Object {
     /// What is known of a set, if nothing of it is missing under that shape of the cluster.

@@ -14,7 +14,7 @@ use crate::cluster::operation::{Failed, FailedHow};
 use crate::cluster::placement::{Place, PlacementRefusal, place_component, place_witness};
 use crate::cluster::regions::RegionSet;
 use crate::cluster::requests::Requests;
-use crate::cluster::row_plan::row_is_known;
+use crate::cluster::row_members::row_is_known;
 use crate::cluster::storage::Storage;
 use crate::cluster::volatile::Volatile;
 use std::collections::BTreeSet;

@@ -15,7 +15,7 @@ use crate::cluster::ids::{ComponentId, GroupId, VolumeId};
 use crate::cluster::object::{Copy, Layout};
 use crate::cluster::operation::{Part, Phase, Purpose};
 use crate::cluster::requests::Requests;
-use crate::cluster::row_plan::row_is_known;
+use crate::cluster::row_members::row_is_known;
 use crate::cluster::slab::Key;
 use crate::cluster::storage::Storage;
 use crate::cluster::timers::Timer;

@@ -24,8 +24,6 @@ use crate::cluster::storage::Storage;
 use crate::disk_group::GroupRequestId;
 use crate::request::Operation;
 
-pub(in crate::cluster) use subrequest::Target;
-
 /// Everything in flight.
 #[derive(Debug)]
 pub(in crate::cluster) struct Requests {

@@ -6,7 +6,7 @@
 //! flight. Both paths give the same result for these requests; debug builds compare them.
 
 use super::Requests;
-use super::subrequest::Target;
+use crate::cluster::component_place::Target;
 use crate::cluster::data_command::DataCommand;
 use crate::cluster::geometry::SetKind;
 use crate::cluster::object::Layout;
@@ -14,10 +14,10 @@ use crate::cluster::objects::Objects;
 use crate::cluster::operation::{Aim, Failed, Phase};
 use crate::cluster::repair::Repair;
 use crate::cluster::row_plan::{OneUnit, UnitRange, one_unit};
+use crate::cluster::set_note::SetNote;
 use crate::cluster::slab::Key;
 use crate::cluster::storage::Storage;
 use crate::cluster::wants::{Wanted, Wants};
-use crate::cluster::whole_set::SetNote;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 

@@ -15,9 +15,8 @@ use crate::cluster::objects::Objects;
 use crate::cluster::operation::{Aim, Failed, Phase, Purpose};
 use crate::cluster::policy::Checksum;
 use crate::cluster::repair::Repair;
-use crate::cluster::row_plan::{
-    SLOTS_MAX, UnitRange, parity_read, parity_write_reads, row_is_known, touched,
-};
+use crate::cluster::row_members::row_is_known;
+use crate::cluster::row_plan::{SLOTS_MAX, UnitRange, parity_read, parity_write_reads, touched};
 use crate::cluster::slab::Key;
 use crate::cluster::storage::Storage;
 use crate::cluster::timers::Timer;

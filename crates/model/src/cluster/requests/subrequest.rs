@@ -4,8 +4,8 @@
 
 use super::Requests;
 use crate::agenda::Position;
-use crate::cluster::ids::{ComponentId, DeviceId, GroupId, HostId};
-use crate::cluster::object::Component;
+use crate::cluster::component_place::Target;
+use crate::cluster::ids::{ComponentId, DeviceId, HostId};
 use crate::cluster::operation::{FailedHow, SubState, Subrequest};
 use crate::cluster::repair::Repair;
 use crate::cluster::slab::Key;
@@ -25,28 +25,6 @@ pub(in crate::cluster) struct Sender {
     pub(in crate::cluster) lead: Nanos,
     /// The part's head start.
     pub(in crate::cluster) head_start: Nanos,
-}
-
-/// Where a component is.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::cluster) struct Target {
-    pub(in crate::cluster) component: ComponentId,
-    pub(in crate::cluster) group: GroupId,
-    pub(in crate::cluster) host: HostId,
-    /// Capacity device in the group, from 0.
-    pub(in crate::cluster) disk: u8,
-    /// Where it begins in the device's address space.
-    pub(in crate::cluster) base: u64,
-}
-
-impl Storage {
-    /// Where a component is, if it is still there.
-    #[inline]
-    pub(in crate::cluster) fn target(&self, id: ComponentId) -> Option<Target> {
-        let component = self.objects.component(id)?;
-        let Component { group, disk, base, .. } = *component;
-        Some(Target { component: id, group, host: self.inventory.host_of(group), disk, base })
-    }
 }
 
 impl Requests {
