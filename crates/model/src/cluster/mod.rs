@@ -64,6 +64,8 @@ mod objects;
 
 mod storage;
 
+mod component_lifecycle;
+
 mod requests;
 
 mod repair;
@@ -100,6 +102,8 @@ mod fill;
 mod volumes;
 
 mod owner;
+
+mod regular_look;
 
 mod row_plan;
 

@@ -3,6 +3,7 @@
 //! What is not here: where components are placed (`placement`) and how a policy change is carried out (`reshape`).
 
 use super::cluster::Cluster;
+use super::component_lifecycle::NewComponent;
 use super::event::ResyncReason;
 use super::geometry::Geometry;
 use super::ids::{HostId, VolumeId};
@@ -13,7 +14,6 @@ use super::objects::Objects;
 use super::placement::{Demand, Placed, PlacementRefusal, place_object};
 use super::policy::Policy;
 use super::regions::RegionSet;
-use super::repair::NewComponent;
 use super::storage::Storage;
 use super::volume::Volume;
 use super::volume_counters::VolumeCounters;

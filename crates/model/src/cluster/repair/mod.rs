@@ -1,8 +1,9 @@
 //! Repair: brings volumes back to what their policies promise after changes of the cluster.
 //!
-//! In reading order: what follows from membership ([`reachability`]), lost power ([`power_loss`]), components made and
-//! replaced ([`replacement`]), copies ([`resync`], [`resync_search`], [`resync_rate`]), policy changes ([`reshape`]) and moves
-//! between devices ([`rebalance`]). A copy in progress is recorded at its component; here is only what concerns all of them.
+//! In reading order: what follows from membership ([`reachability`]), lost power ([`power_loss`]), components
+//! replaced ([`replacement`]), copies ([`resync_state`], [`resync`], [`resync_search`], [`resync_rate`]), policy changes
+//! ([`reshape`]) and moves between devices ([`rebalance`]). A copy in progress is recorded at its component; here is only
+//! what concerns all of them.
 //!
 //! What is not here: how a slice is read and written. That is a part of [`super::requests::Requests`], which calls back when
 //! a phase of it has ended.
@@ -12,6 +13,8 @@ mod reachability;
 mod power_loss;
 
 mod replacement;
+
+mod resync_state;
 
 mod resync;
 
@@ -23,16 +26,20 @@ mod reshape;
 
 mod rebalance;
 
-use rebalance::Balance;
-use resync::ResyncState;
-
-pub(in crate::cluster) use replacement::NewComponent;
+use resync_state::ResyncState;
 
 /// The state of repair that belongs to no single component.
 #[derive(Debug, Default)]
 pub(in crate::cluster) struct Repair {
     resync: ResyncState,
     rebalancing: Balance,
+}
+
+/// What rebalancing is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Balance {
+    /// The variance was exceeded and has not been halved yet.
+    evening_out: bool,
 }
 
 impl Repair {

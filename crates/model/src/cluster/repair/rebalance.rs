@@ -6,23 +6,14 @@
 
 use super::Repair;
 use super::replacement::Replacement;
-use crate::cluster::Cluster;
 use crate::cluster::event::ResyncReason;
-use crate::cluster::ids::{ComponentId, VolumeId};
+use crate::cluster::ids::ComponentId;
 use crate::cluster::inventory::Inventory;
 use crate::cluster::membership::MAIN_SIDE;
 use crate::cluster::object::{Component, Layout};
 use crate::cluster::placement::Place;
 use crate::cluster::requests::Requests;
 use crate::cluster::storage::Storage;
-use crate::cluster::timers::Timer;
-
-/// What rebalancing is doing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cluster) struct Balance {
-    /// The variance was exceeded and has not been halved yet.
-    evening_out: bool,
-}
 
 impl Inventory {
     fn fullness(&self, place: Place) -> u64 {
@@ -150,35 +141,5 @@ impl Repair {
             }
         }
         false
-    }
-}
-
-impl Cluster {
-    /// The regular look.
-    pub(in crate::cluster) fn rebalance_tick(&mut self) {
-        self.repair.rebalance_now(&mut self.storage, &mut self.requests);
-        self.retry_policy_changes();
-        let at = self.storage.clock.now() + self.storage.settings.rebalance_interval;
-        self.storage.clock.schedule(at, Timer::Rebalance);
-    }
-
-    /// Tries policy changes again that were given up.
-    fn retry_policy_changes(&mut self) {
-        let wanted: Vec<VolumeId> = self
-            .storage
-            .objects
-            .volumes()
-            .filter(|volume| volume.wanted.is_some() && volume.reshape.is_none())
-            .map(|volume| volume.id)
-            .collect();
-        for volume in wanted {
-            let policy = self.storage.objects.volume(volume).and_then(|state| state.wanted);
-            if let (true, Some(policy)) =
-                (self.storage.objects.is_whole(volume, Layout::Present), policy)
-            {
-                // A refusal leaves the wish; the next look tries again.
-                let _refused = self.set_policy(self.storage.clock.now(), volume, policy);
-            }
-        }
     }
 }

@@ -1,14 +1,15 @@
-//! Creating, replacing and removing components: for repair, and for the moves of rebalancing.
+//! Replacing components: for repair, and for the moves of rebalancing.
 //!
-//! What is not here: the choice of a place (`placement`) and the copy that fills a new component (`resync`).
+//! What is not here: making and removing a component (`component_lifecycle`), the choice of a place (`placement`) and the
+//! copy that fills a new component (`resync`).
 
 use super::Repair;
-use crate::cluster::data_command::{DataCommand, Durability};
-use crate::cluster::event::{ComponentState, Notice, ResyncReason};
+use crate::cluster::component_lifecycle::NewComponent;
+use crate::cluster::event::{Notice, ResyncReason};
 use crate::cluster::geometry::RowRange;
 use crate::cluster::ids::{ComponentId, HostId, VolumeId};
 use crate::cluster::inventory::Inventory;
-use crate::cluster::object::{Component, Layout, Slot};
+use crate::cluster::object::{Layout, Slot};
 use crate::cluster::objects::Objects;
 use crate::cluster::operation::{Failed, FailedHow};
 use crate::cluster::placement::{Place, PlacementRefusal, place_component, place_witness};
@@ -16,7 +17,6 @@ use crate::cluster::regions::RegionSet;
 use crate::cluster::requests::Requests;
 use crate::cluster::row_members::row_is_known;
 use crate::cluster::storage::Storage;
-use crate::cluster::volatile::Volatile;
 use std::collections::BTreeSet;
 
 /// Slots of one set that may be replaced at the same time: as many as can fail.
@@ -29,19 +29,6 @@ pub(in crate::cluster) struct Replacement {
     pub(in crate::cluster) set: u32,
     pub(in crate::cluster) slot: u8,
     pub(in crate::cluster) place: Place,
-    pub(in crate::cluster) reason: ResyncReason,
-}
-
-/// What a new component is for.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::cluster) struct NewComponent {
-    pub(in crate::cluster) volume: VolumeId,
-    pub(in crate::cluster) layout: Layout,
-    pub(in crate::cluster) set: u32,
-    pub(in crate::cluster) slot: u8,
-    pub(in crate::cluster) place: Place,
-    pub(in crate::cluster) length: u64,
-    pub(in crate::cluster) reserved: u64,
     pub(in crate::cluster) reason: ResyncReason,
 }
 
@@ -69,68 +56,6 @@ impl Objects {
 }
 
 impl Storage {
-    /// Makes an empty component.
-    pub(in crate::cluster) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
-        self.outbox.state_changed();
-        let id = self.objects.next_component();
-        let rows = new.length / self.settings.stripe_unit.0;
-        let group = self.inventory.group_mut(new.place.group);
-        let durability = group.durability;
-        let disk = &mut group.disks[usize::from(new.place.disk)];
-        let base = disk.take_range(new.length, id);
-        disk.used += new.reserved;
-        self.inventory.count_on_host(self.inventory.host_of(new.place.group));
-        // Other devices lose nothing in a power cut, so there is nothing to record.
-        let volatile = (durability == Durability::OnFlush).then(|| Volatile::new(rows));
-        self.objects.add_component(Component {
-            id,
-            volume: new.volume,
-            layout: new.layout,
-            set: new.set,
-            slot: new.slot,
-            group: new.place.group,
-            disk: new.place.disk,
-            base,
-            length: new.length,
-            stale: RegionSet::new(rows),
-            written: RegionSet::new(rows),
-            unsure: None,
-            reserved: new.reserved,
-            volatile,
-            reachable: true,
-            announced: ComponentState::Active,
-            reason: new.reason,
-            copy: None,
-            absence: 0,
-            repair_at: None,
-        });
-        self.outbox.command(DataCommand::Create {
-            component: id,
-            length_bytes: new.length,
-            device: crate::cluster::ids::DeviceId {
-                group: new.place.group,
-                member: new.place.disk + 1,
-            },
-            durability,
-        });
-        id
-    }
-
-    /// Removes a component and gives its space back.
-    pub(in crate::cluster) fn remove_component(&mut self, id: ComponentId) {
-        let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let Some(component) = self.objects.take_component(id) else { return };
-        self.outbox.state_changed();
-        let group = self.inventory.group_mut(component.group);
-        group.filling.retain(|filled| *filled != id);
-        let disk = &mut group.disks[usize::from(component.disk)];
-        debug_assert!(component.occupied_bytes(unit_bytes) <= disk.used, "its space is counted");
-        disk.used -= component.occupied_bytes(unit_bytes);
-        disk.return_range(id);
-        self.inventory.discount_on_host(self.inventory.host_of(component.group));
-        self.outbox.command(DataCommand::Remove { component: id });
-    }
-
     /// A place for another component of a slot: not in a fault domain of other slots or witnesses.
     fn place_for(
         &self,
