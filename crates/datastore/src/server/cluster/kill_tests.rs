@@ -14,7 +14,7 @@ use underlay_model::cluster::{
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
 use super::crashing_stores::{CrashingStores, Fuse, killed};
-use super::faults::FaultRefusal;
+use super::fault_refusal::FaultRefusal;
 use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
 use super::test_directory::in_memory;

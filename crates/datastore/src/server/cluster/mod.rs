@@ -20,6 +20,7 @@ mod crashing_stores;
 #[cfg(test)]
 mod durability_tests;
 mod execution;
+mod fault_refusal;
 mod faults;
 pub(crate) mod file_store;
 mod fingerprint_file;

@@ -25,7 +25,7 @@ use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, RequestId, ServiceFactor};
 
 use super::clock_skew::{ClockSkew, STRIDE};
-use super::faults::{FaultRefusal, destroys_bytes};
+use super::fault_refusal::{FaultRefusal, destroys_bytes};
 use super::file_store::{FileStores, component_path};
 use super::in_flight::InFlight;
 use super::journal::Journal;

@@ -9,7 +9,7 @@ use underlay_model::cluster::{
     Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
 };
 
-use super::faults::FaultRefusal;
+use super::fault_refusal::FaultRefusal;
 use super::file_store::{FileStores, Place};
 use super::lost_range_log::LostRangeLog;
 use super::memory::{Memory, Recalled};
