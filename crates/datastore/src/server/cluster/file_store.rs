@@ -17,16 +17,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::data_plane::{BLOCK_BYTES, BlockStore, IntentLog, StoreError, StoreMaker};
+use crate::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 use crate::server::sparse::next_data;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 
-use super::stores::Stores;
 use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
-use super::write_intent_log::WriteIntentLog;
-use crate::error::DatastoreError;
 
 /// A component and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +123,7 @@ impl FileStores {
         }
     }
 
-    fn store(
+    pub(super) fn store(
         &self,
         component: ComponentId,
         device: DeviceId,
@@ -226,39 +223,6 @@ impl StoreMaker for FileStores {
                 tracing::warn!("{component}: could not remove {}: {error}", path.display());
             }
         }
-    }
-}
-
-impl Stores for FileStores {
-    fn open(
-        &self,
-        component: ComponentId,
-        device: DeviceId,
-        length: u64,
-    ) -> Result<FileStore, StoreError> {
-        let mut how = OpenOptions::new();
-        how.read(true).write(true);
-        self.store(component, device, length, &how)
-    }
-
-    fn files(&self) -> &FileStores {
-        self
-    }
-
-    fn intent_log(
-        &self,
-        directory: &Path,
-        unit_bytes: u64,
-    ) -> Result<Box<dyn IntentLog>, DatastoreError> {
-        Ok(Box::new(WriteIntentLog::create(directory, unit_bytes)?))
-    }
-
-    fn replace_file(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let new = path.with_extension("new");
-        // The old one would be replaced by itself.
-        assert_ne!(new, path, "the new file has another name until it is complete");
-        fs::write(&new, content)?;
-        fs::rename(&new, path)
     }
 }
 

@@ -4,13 +4,15 @@
 //! files themselves ([`super::file_store`], [`super::write_intent_log`]), and the notes of lost blocks
 //! ([`super::lost_range_log`]), each of which is one write.
 
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
 use crate::data_plane::{IntentLog, StoreError, StoreMaker};
 use underlay_model::cluster::{ComponentId, DeviceId};
 
-use super::file_store::FileStores;
+use super::file_store::{FileStore, FileStores};
+use super::write_intent_log::WriteIntentLog;
 use crate::error::DatastoreError;
 
 /// Where a cluster's server keeps what outlives it.
@@ -44,4 +46,37 @@ pub(crate) trait Stores: StoreMaker {
     /// # Errors
     /// When it cannot be written; it holds what it held.
     fn replace_file(&mut self, path: &Path, content: &[u8]) -> io::Result<()>;
+}
+
+impl Stores for FileStores {
+    fn open(
+        &self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+    ) -> Result<FileStore, StoreError> {
+        let mut how = OpenOptions::new();
+        how.read(true).write(true);
+        self.store(component, device, length, &how)
+    }
+
+    fn files(&self) -> &FileStores {
+        self
+    }
+
+    fn intent_log(
+        &self,
+        directory: &Path,
+        unit_bytes: u64,
+    ) -> Result<Box<dyn IntentLog>, DatastoreError> {
+        Ok(Box::new(WriteIntentLog::create(directory, unit_bytes)?))
+    }
+
+    fn replace_file(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let new = path.with_extension("new");
+        // The old one would be replaced by itself.
+        assert_ne!(new, path, "the new file has another name until it is complete");
+        fs::write(&new, content)?;
+        fs::rename(&new, path)
+    }
 }
