@@ -1,9 +1,9 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
-//! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`], [`row_writing`], [`row_filling`], [`row_rollback`], [`behind`]), the intents that complete a command after a
-//! kill ([`intent`]), the lost blocks that a full medium could not record ([`unmarked`]), and the [`DataPlane`] that
-//! carries out [`underlay_model::cluster::DataCommand`]s.
+//! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), all of them
+//! ([`components`]), one row of a set ([`row`], [`row_writing`], [`row_filling`], [`row_rollback`], [`behind`]), the intents
+//! that complete a command after a kill ([`intent`]), the lost blocks that a full medium could not record ([`unmarked`]),
+//! and the [`DataPlane`] that carries out [`underlay_model::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another (`server::cluster::file_store`). What is
 //! deliberately not here: time, policy, placement. The cluster decides these.
@@ -19,6 +19,8 @@ mod held;
 mod finding;
 
 mod intent;
+
+mod components;
 
 mod row;
 

@@ -1,6 +1,7 @@
 //! The data plane: carries out data commands on the bytes of components.
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
+use super::components::Components;
 use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::intent::IntentLog;
@@ -13,89 +14,6 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use underlay_model::RequestId;
 use underlay_model::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
-
-/// Volatile bytes remembered of all components together, evenly shared: memory must not grow with the number of volumes.
-const VOLATILE_BYTES_MAX: usize = 64 << 20;
-
-/// The components that exist, by number.
-#[derive(Debug)]
-pub(super) struct Components<S> {
-    held: Vec<Option<Held<S>>>,
-    /// Commands carried out so far.
-    moment: u64,
-    /// How many there are, those whose writes can be lost, and by how many what is remembered of them is divided.
-    count: usize,
-    volatile: usize,
-    sharers: usize,
-    /// Notes what is about to happen; none where nothing outlives the process.
-    intents: Option<Box<dyn IntentLog>>,
-    /// Keeps what could not be marked on the components themselves; none where nothing outlives the process.
-    marks: Option<SharedLog>,
-    /// Writes that a store did not accept, and the first of them that has not been reported yet.
-    failures: u64,
-    failure: Option<StoreError>,
-}
-
-impl<S: BlockStore> Components<S> {
-    pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
-        let held = self.held.get_mut(id.0 as usize)?.as_mut()?;
-        held.be_at(self.moment);
-        Some(held)
-    }
-
-    /// Takes into account whether a store took what it was given; returns that.
-    pub(super) fn note(&mut self, stored: Result<(), StoreError>) -> bool {
-        let Err(error) = stored else { return true };
-        self.failures += 1;
-        self.failure.get_or_insert(error);
-        false
-    }
-
-    /// Where what is about to happen is noted.
-    pub(super) fn intents(&mut self) -> Option<&mut (dyn IntentLog + 'static)> {
-        self.intents.as_deref_mut()
-    }
-
-    fn put(&mut self, id: ComponentId, mut held: Held<S>) {
-        let index = id.0 as usize;
-        if self.held.len() <= index {
-            self.held.resize_with(index + 1, || None);
-        }
-        held.limit_undo(VOLATILE_BYTES_MAX / self.sharers);
-        if let Some(log) = &self.marks {
-            held.keep_marks(id, log);
-        }
-        self.volatile += usize::from(held.is_volatile());
-        self.count += 1;
-        let before = self.held[index].replace(held);
-        self.count -= usize::from(before.is_some());
-        self.volatile -= usize::from(before.is_some_and(|before| before.is_volatile()));
-        self.share_undo();
-    }
-
-    fn take(&mut self, id: ComponentId) -> Option<Held<S>> {
-        let held = self.held.get_mut(id.0 as usize)?.take()?;
-        debug_assert!(self.volatile >= usize::from(held.is_volatile()), "taken out twice");
-        self.volatile -= usize::from(held.is_volatile());
-        self.count -= 1;
-        self.share_undo();
-        Some(held)
-    }
-
-    /// Divides the memory for undo data among the components, and again only when their number has
-    /// doubled or halved.
-    fn share_undo(&mut self) {
-        debug_assert!(self.volatile <= self.count, "more volatile components than all");
-        debug_assert!(self.count <= self.held.len(), "more components than places");
-        // Next to volatile components, others may have to remember as well.
-        let sharers = if self.volatile > 0 { self.count.next_power_of_two() } else { 1 };
-        if sharers != self.sharers {
-            self.sharers = sharers;
-            let share = VOLATILE_BYTES_MAX / sharers;
-            self.held.iter_mut().flatten().for_each(|held| held.limit_undo(share));
-        }
-    }
-}
 
 /// A request's bytes while it is in flight.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@
 //! blocks from the rest. Restored blocks are written back, so that reading a damaged block repairs it.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
+use super::components::Components;
 use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::parity::{DATA_MAX, accumulate, reconstruct};
-use super::plane::Components;
 use underlay_model::cluster::{ComponentId, Content, Piece, Role, SetKind};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
