@@ -8,8 +8,8 @@ use underlay_core::Dilation;
 use underlay_host::Ticket;
 
 use super::backing::Backing;
+use super::emulation::{Emulation, Storage};
 use super::mounted::VolumeSite;
-use super::{Emulation, Storage};
 use crate::cluster_config::ClusterConfig;
 use crate::config::{
     ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ProfileConfig, ServerConfig,

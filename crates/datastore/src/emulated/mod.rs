@@ -14,6 +14,7 @@
 mod backing;
 pub(crate) mod block_counters;
 mod checks;
+mod emulation;
 mod io_times;
 mod layout;
 mod mounted;
@@ -26,9 +27,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use underlay_core::series::SeriesSpec;
-use underlay_core::{Bytes, Dilation, Evidence, Histogram, Nanos, RootSeed};
+use underlay_core::{Dilation, Evidence, Histogram, Nanos};
 use underlay_host::{Resource, Teardown, Ticket};
-use underlay_model::{DeviceProfile, HostLink, Operation};
+use underlay_model::{DeviceProfile, Operation};
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::ProfileConfig;
@@ -39,7 +40,7 @@ use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
-use crate::spec::{ClusterStorage, Context, MountedVolume, Timing, VolumeRequest};
+use crate::spec::{Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 use block_counters::BlockCounters;
 use io_times::IoTimes;
@@ -49,52 +50,15 @@ use path_calibration::{Calibration, calibrate};
 use path_follower::PathFollower;
 use series::DeviceSeries;
 use server_process::{ServerProcess, unexpected};
-use underlay_core::Durability;
 
 pub(crate) use backing::check_space;
 pub use checks::check_host;
 pub(crate) use checks::{check_devices, check_floor};
+pub(crate) use emulation::{Emulation, Storage};
 pub(crate) use mounted::{MOUNT_OPTIONS, SECTOR_BYTES};
 
 /// How long the server may take to end after its mount is gone.
 const END_LIMIT: Duration = Duration::from_secs(5);
-
-/// What an emulated datastore is made of.
-pub(crate) struct Emulation<'a> {
-    pub(crate) storage: Storage<'a>,
-    pub(crate) seed: RootSeed,
-    pub(crate) backing_directory: Option<&'a Path>,
-    pub(crate) durability: Durability,
-}
-
-/// What volumes live on.
-#[derive(Clone, Copy)]
-pub(crate) enum Storage<'a> {
-    /// Each on one of these, all of them behind a link or none.
-    Devices(&'a [(String, DeviceProfile)], Option<HostLink>),
-    Cluster(&'a ClusterStorage),
-}
-
-impl Storage<'_> {
-    /// Whether no device of it takes any time.
-    fn is_instant(&self) -> bool {
-        match self {
-            Storage::Devices(devices, link) => {
-                link.is_none() && devices.iter().all(|(_, profile)| profile.is_instant())
-            }
-            Storage::Cluster(cluster) => cluster.spec.is_instant(),
-        }
-    }
-
-    /// What volumes need at most once they are filled, copies and parity included.
-    fn needed(&self, requests: &[VolumeRequest]) -> Bytes {
-        let needed = |request: &VolumeRequest| match self {
-            Storage::Devices(..) => request.capacity,
-            Storage::Cluster(cluster) => cluster.needed(&request.name, request.capacity),
-        };
-        requests.iter().map(needed).sum()
-    }
-}
 
 /// An open `emulated` datastore.
 pub(crate) struct EmulatedDatastore {
