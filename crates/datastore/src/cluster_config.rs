@@ -13,7 +13,7 @@ use underlay_model::{
     SchedulerSpec, WriteBufferSpec,
 };
 
-use crate::config::{ProfileConfig, undivided};
+use crate::profile_config::{ProfileConfig, undivided};
 
 /// A whole cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,8 +14,9 @@ use underlay_export::statistics::{ModelledCounters, OperationCounters};
 use underlay_model::DeviceCondition;
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
-use crate::config::{ProfileConfig, VolumeConfig};
+use crate::config::VolumeConfig;
 use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::profile_config::ProfileConfig;
 
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

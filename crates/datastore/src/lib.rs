@@ -22,6 +22,7 @@ mod path;
 mod cluster_config;
 mod config;
 mod control;
+mod profile_config;
 
 pub mod data_plane;
 pub mod reduction;

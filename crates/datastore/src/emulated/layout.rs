@@ -12,11 +12,11 @@ use super::emulation::{Emulation, Storage};
 use super::mounted::VolumeSite;
 use crate::cluster_config::ClusterConfig;
 use crate::config::{
-    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ProfileConfig, ServerConfig,
-    VolumeConfig,
+    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ServerConfig, VolumeConfig,
 };
 use crate::error::DatastoreError;
 use crate::path::allow_traversal;
+use crate::profile_config::ProfileConfig;
 use crate::spec::{Context, VolumeRequest};
 
 /// Where everything is.

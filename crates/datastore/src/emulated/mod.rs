@@ -32,7 +32,6 @@ use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
-use crate::config::ProfileConfig;
 use crate::control::{
     Answer, Command, Condition, EncodedHistogram, SeriesEntry, ServiceSlowdown, Stat, TimingMode,
 };
@@ -40,6 +39,7 @@ use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
+use crate::profile_config::ProfileConfig;
 use crate::spec::{Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 use block_counters::BlockCounters;

@@ -12,8 +12,9 @@ use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, HostLink};
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
-use crate::config::{HostLinkConfig, ProfileConfig, word};
+use crate::config::{HostLinkConfig, word};
 use crate::error::DatastoreError;
+use crate::profile_config::ProfileConfig;
 use underlay_core::Durability;
 
 /// The version that this code writes and reads.

@@ -6,9 +6,9 @@ use super::data_directory::DataDirectory;
 use super::description::{Description, VolumeDescription};
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::config::{
-    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ProfileConfig, ServerConfig,
-    VolumeConfig,
+    ClusterServerConfig, DeviceConfig, HostLinkConfig, NbdConfig, ServerConfig, VolumeConfig,
 };
+use crate::profile_config::ProfileConfig;
 
 /// Where NBD clients of this host are accepted, below the directory of a running datastore.
 pub(super) fn nbd_socket(run: &Path) -> PathBuf {

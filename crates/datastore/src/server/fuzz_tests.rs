@@ -9,10 +9,11 @@ use underlay_model::cluster::{
 use underlay_model::{DiskGroupSpec, builtin};
 
 use crate::cluster_config::{ClusterConfig, GroupConfig, PolicyConfig};
-use crate::config::{ProfileConfig, ServerConfig, VolumeConfig};
+use crate::config::{ServerConfig, VolumeConfig};
 use crate::control::{Answer, Command, Condition, EncodedHistogram, Stat, TimingMode};
 use crate::fault::ClusterFault;
 use crate::persistent::fuzzing;
+use crate::profile_config::ProfileConfig;
 
 fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
