@@ -8,6 +8,7 @@ mod common;
 mod decisions;
 mod docs;
 mod drive_by_url;
+mod imports;
 mod io;
 mod mariadb;
 mod power_cut;
