@@ -46,6 +46,7 @@ mod postgresql;
 mod procedure_keys;
 mod profile_text;
 mod published_numbers;
+mod quantity_schema;
 mod reader;
 mod report;
 mod resolve;
@@ -68,7 +69,7 @@ pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
 pub use io_profile::{builtin_io_profiles, find_io_profile, parse_io_profile, suggest_io_profile};
 pub use limits::{TORN_KEEP, TORN_UNIT};
-pub use options::{PlanOptions, ScaleError, StudySize};
+pub use options::{PlanOptions, StudySize};
 pub use parse::{Study, read};
 pub use plan::{
     Arrivals, AxisPlan, AxisPoint, AxisUnit, BackupPlan, BatchPlan, BlockPlan, CausalPlan,
@@ -76,9 +77,9 @@ pub use plan::{
     DesignPlan, Durability, DvdstorePlan, EngineKind, EnginePlan, Estimates, FEWEST_REPEATS_UNTIL,
     FileSystem, HostCompute, Mode, NetworkPlan, Order, Origin, Pacing, Plan, Population, Precision,
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, Repeats, RepeatsError, ResyncKind,
-    RunPlan, Scale, SearchPlan, Setting, SettingError, Sizes, SysbenchPlan, TWIN_MEASURE,
-    TWIN_RAMP_UP, TimeDilation, TimeDilationError, TpccPlan, Until, VariantPlan, VolumePlan,
-    WarehousePlan, WorkloadKind, WorkloadPlan,
+    RunPlan, Scale, ScaleError, SearchPlan, Setting, SettingError, Sizes, SysbenchPlan,
+    TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError, TpccPlan, Until, VariantPlan,
+    VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{
     PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,

@@ -14,9 +14,9 @@ use underlay_core::{Bytes, Dilation, Nanos, Words};
 
 use crate::entry::{Entry, Section};
 use crate::plan::TimeDilation;
+use crate::quantity_schema::{Size, Time};
 use crate::reader::{Item, Keys};
 use crate::report::Report;
-use crate::schema;
 
 /// A table that can be read.
 pub(crate) trait Table: Default + JsonSchema {
@@ -155,17 +155,17 @@ pub(crate) fn word<W: Words>() -> impl Kind<Value = W> {
 
 /// A length of time with its unit.
 pub(crate) fn time() -> impl Kind<Value = Nanos> {
-    kind(|item, report| item.time(report), |generator| generator.subschema_for::<schema::Time>())
+    kind(|item, report| item.time(report), |generator| generator.subschema_for::<Time>())
 }
 
 /// A size with its unit.
 pub(crate) fn size() -> impl Kind<Value = Bytes> {
-    kind(|item, report| item.size(report), |generator| generator.subschema_for::<schema::Size>())
+    kind(|item, report| item.size(report), |generator| generator.subschema_for::<Size>())
 }
 
 /// A rate in bytes per second, written as a size.
 pub(crate) fn rate() -> impl Kind<Value = u64> {
-    kind(|item, report| item.rate(report), |generator| generator.subschema_for::<schema::Size>())
+    kind(|item, report| item.rate(report), |generator| generator.subschema_for::<Size>())
 }
 
 /// A whole number of a range.

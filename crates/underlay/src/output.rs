@@ -76,6 +76,16 @@ pub(crate) fn ended() -> Result<(), Stop> {
     }
 }
 
+impl Stop {
+    /// Prints the message on standard error, unless everything was already said.
+    pub fn print(&self) {
+        let message = self.to_string();
+        if !message.is_empty() {
+            errln!("underlay: {message}");
+        }
+    }
+}
+
 /// The text without what a terminal would act on, except colours.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {

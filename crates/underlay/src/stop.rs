@@ -105,14 +105,6 @@ impl Stop {
         self.is_denial
     }
 
-    /// Prints the message on standard error, unless everything was already said.
-    pub fn print(&self) {
-        let message = self.to_string();
-        if !message.is_empty() {
-            errln!("underlay: {message}");
-        }
-    }
-
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code

@@ -4,7 +4,7 @@ use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{Checksum, Method};
 
 use crate::entry::{Entry, Section};
-use crate::file::design::{GroupDevice, group_device};
+use crate::file::group_device::{GroupDevice, group_device};
 use crate::limits::{CPUS, THREADS_PER_CORE};
 use crate::plan::{ReductionKind, ResyncKind};
 use crate::section::*;

@@ -3,7 +3,7 @@
 use underlay_core::{Bytes, Nanos};
 
 use super::cluster::{DiskGroup, Policy};
-use super::design::{GroupDevice, group_device};
+use super::group_device::{GroupDevice, group_device};
 use crate::entry::{Entry, Section};
 use crate::fault_plan::{FaultKind, FaultPhase};
 use crate::section::*;

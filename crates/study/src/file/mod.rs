@@ -12,6 +12,7 @@ pub(crate) mod database;
 pub(crate) mod design;
 pub(crate) mod engine;
 pub(crate) mod fault;
+pub(crate) mod group_device;
 pub(crate) mod io_profile;
 pub(crate) mod job;
 pub(crate) mod laptop;

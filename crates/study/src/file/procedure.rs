@@ -7,7 +7,7 @@ use crate::entry::{Entry, Section};
 use crate::limits::{REPEATS, RESOLUTION, RUNGS_MAX, USERS};
 use crate::plan::{Order, Repeats, TimeDilation, Until};
 use crate::procedure_keys;
-use crate::schema;
+use crate::quantity_schema::Time;
 use crate::section::*;
 
 /// What a ladder is, for messages.
@@ -105,7 +105,7 @@ fn cool_down() -> impl Kind<Value = Section<CoolDown>> {
             Some(Section { content, span: Some(item.span.clone()), refused: false })
         },
         |generator| {
-            let time = generator.subschema_for::<schema::Time>();
+            let time = generator.subschema_for::<Time>();
             let table = generator.subschema_for::<CoolDown>();
             json_schema!({ "anyOf": [time, table] })
         },

@@ -14,6 +14,7 @@ mod pacing;
 mod procedure;
 mod provenance;
 mod repeats;
+mod scale;
 mod sizes;
 mod workload;
 
@@ -48,6 +49,7 @@ pub use procedure::{
 };
 pub use provenance::{Origin, Setting};
 pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};
+pub use scale::{Scale, ScaleError};
 pub use sizes::Sizes;
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
@@ -227,16 +229,4 @@ pub struct PublishedSeries {
     pub source: String,
     /// What to know before comparing.
     pub note: String,
-}
-
-/// Similarity scale 1/k.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Scale {
-    /// k: everything scaled is divided by it. At least 1.
-    pub divisor: u32,
-}
-
-impl Scale {
-    /// The size the study was written for.
-    pub const FULL: Scale = Scale { divisor: 1 };
 }

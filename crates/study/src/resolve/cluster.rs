@@ -18,7 +18,7 @@ use super::volume_choice::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
-use crate::file::design::GroupDevice;
+use crate::file::group_device::GroupDevice;
 use crate::plan::{
     ClusterPlan, DatastoreKind, HostCompute, Origin, ReductionKind, ResyncKind, Scale, Setting,
 };

@@ -90,7 +90,9 @@ fn lost(protected: bool, durability: Durability) -> (usize, usize, bool) {
     plane.power_on(Nanos::ZERO);
     let told = plane.journal.take(Nanos::ZERO);
     let told = told.iter().any(|notice| {
-        notice.text.starts_with("a power cut destroyed writes to data that were not flushed: ")
+        notice
+            .text
+            .starts_with("a power cut destroyed writes to volume data that were not flushed: ")
     });
     let mut wrong = |blocks: std::ops::Range<u64>| {
         let differs = |block: &u64| {

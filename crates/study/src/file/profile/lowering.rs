@@ -11,7 +11,7 @@ use underlay_model::{
 use crate::entry::{Entry, Section};
 use crate::report::Report;
 
-use super::{BufferFile, DiskFile, FlashFile, LinkFile, MediumFile, Profile};
+use super::tables::{BufferFile, DiskFile, FlashFile, LinkFile, MediumFile, Profile};
 
 /// The profile that the file describes, on top of `base` where there is one.
 ///
