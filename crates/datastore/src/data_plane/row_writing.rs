@@ -14,6 +14,8 @@ use underlay_model::cluster::{Checksum, ComponentId, Role, SetKind};
 impl<S: BlockStore> Row<'_, S> {
     /// Stores the piece's range on all members.
     pub(super) fn write(&mut self, bytes: &[u8]) {
+        // Members that got fewer bytes would keep old ones that nothing marks as such.
+        debug_assert_eq!(bytes.len(), self.piece.length_bytes as usize, "a piece is written whole");
         match self.piece.kind {
             SetKind::Mirror { .. } => {
                 let span = Span { from: self.piece.start, length: self.piece.length_bytes };
@@ -85,6 +87,7 @@ impl<S: BlockStore> Row<'_, S> {
             new.push((*slot, *span, &bytes[at..at + length]));
             at += length;
         }
+        debug_assert_eq!(at, bytes.len(), "the units of a piece take all of its bytes");
         // All parity is computed before anything is written: the old data is part of it.
         let all = Span { from, length: to - from };
         // By difference only the changed units and parity are read. The whole row is read when one
@@ -117,6 +120,10 @@ impl<S: BlockStore> Row<'_, S> {
     /// Stores what belongs together on all members: after a kill in between it is completed.
     fn store_together(&mut self, writes: &[(u8, Span, Vec<u32>, &[u8])]) {
         let piece = self.piece;
+        debug_assert!(
+            writes.iter().all(|(_, span, _, bytes)| bytes.len() == span.length as usize),
+            "the log would complete a write with bytes of its neighbours"
+        );
         let each = || {
             writes.iter().flat_map(|write| {
                 let members = piece.members().iter().filter(|member| member.slot == write.0);
@@ -173,6 +180,10 @@ impl<S: BlockStore> Row<'_, S> {
                 return None;
             }
             super::parity::add(&mut difference.bytes, bytes);
+            debug_assert!(
+                all.from <= span.from && span.from + span.length <= all.from + all.length,
+                "parity covers every unit that changes"
+            );
             let at = (span.from - all.from) as usize;
             for (index, parity) in parities.iter_mut().enumerate() {
                 let target = &mut parity.bytes[at..at + bytes.len()];
@@ -201,6 +212,10 @@ impl<S: BlockStore> Row<'_, S> {
             }
         }
         debug_assert!(kind.parity_member(row, 0) < kind.members());
+        debug_assert!(
+            parities.iter().all(|parity| parity.bytes.len() == all.length as usize),
+            "a block of parity stands at the place of its data"
+        );
         parities
     }
 

@@ -225,6 +225,10 @@ impl ReducedGroup {
 
     /// The space in use.
     pub fn space(&self) -> Space {
+        debug_assert!(
+            self.space.unique_bytes <= self.space.logical_bytes,
+            "a block without a reference is given back"
+        );
         self.space
     }
 
