@@ -12,6 +12,8 @@ use super::experiment::{
 
 /// Up to this far from 1 a ratio is no difference.
 const NO_DIFFERENCE: f64 = 1.05;
+/// Shares below this have no ratio: they say that nothing is there, but not how little.
+const LEAST_SHARE: f64 = 0.02;
 /// Up to this error a ratio is close.
 const CLOSE: f64 = 0.25;
 
@@ -177,9 +179,9 @@ impl Series<'_> {
         // So that the published ratio is 1 or more.
         let is_turned = value(b)? < value(a)?;
         let (top, bottom) = if is_turned { (a, b) } else { (b, a) };
+        let is_share = self.metric(&a.0.metric).1 == "share";
         let divided = |of: &dyn Fn((&Published, usize)) -> Option<f64>| {
-            let (top, bottom) = (of(top)?, of(bottom)?);
-            (bottom > 0.0).then_some(top / bottom)
+            quotient(of(top)?, of(bottom)?, is_share)
         };
         let published = divided(&value)?;
         let ours = divided(&|(series, at)| self.our_value(series, at));
@@ -345,6 +347,12 @@ impl Series<'_> {
     }
 }
 
+/// The ratio of two numbers; `None` of shares of which one is hardly there, as idle time where processors are the limit.
+fn quotient(top: f64, bottom: f64, is_share: bool) -> Option<f64> {
+    let least = if is_share { LEAST_SHARE } else { 0.0 };
+    (bottom > 0.0 && top.min(bottom) >= least).then_some(top / bottom)
+}
+
 fn agreement(published: f64, ours: Option<f64>, interval: Option<(f64, f64)>) -> Agreement {
     let Some(ours) = ours else { return Agreement::Unknown };
     if interval.is_some_and(|(low, high)| (low..=high).contains(&published)) {
@@ -403,7 +411,16 @@ fn sources(published: &[Published]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agreement, agreement};
+    use super::{Agreement, agreement, quotient};
+
+    #[test]
+    fn shares_that_are_hardly_there_have_no_ratio() {
+        assert_eq!(quotient(0.44, 0.22, true), Some(2.0));
+        assert_eq!(quotient(0.44, 0.001, true), None);
+        assert_eq!(quotient(0.001, 0.44, true), None);
+        assert_eq!(quotient(0.44, 0.001, false), Some(440.0));
+        assert_eq!(quotient(5.0, 0.0, false), None);
+    }
 
     #[test]
     fn agreement_is_about_intervals_then_size_then_direction() {
