@@ -149,6 +149,9 @@ impl Database {
 
     pub(crate) fn prepare<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         self.sessions[session as usize].started = core.now;
+        if self.source.has_been_sent(session) {
+            return self.receive(core, session);
+        }
         let work = self.demands.client_cpu;
         if self.spec.client.host.is_some() && work > Nanos::ZERO {
             return self.burst(core, session, work, Phase::Preparing);

@@ -20,6 +20,9 @@ const STREAM_ROWS: u32 = 1_000;
 /// nothing is parsed, planned or answered.
 const STREAM_PERCENT: u64 = 25;
 
+/// Rows that the client hands the server at once for its loop (`database::batch::session`).
+const LOOP_ROWS: u32 = 250;
+
 const ROWS: u16 = 0;
 const KEYS: u16 = 1;
 
@@ -30,6 +33,8 @@ pub(crate) struct BatchSource {
     demand: TypeDemand,
     /// Per session: its next row, and the one behind its last.
     sessions: Vec<(u32, u32)>,
+    /// Per session: rows that the server still has of the client's last call.
+    handed: Vec<u32>,
     /// Rows of the table.
     inserted: u64,
     rows_per_page: u64,
@@ -60,6 +65,7 @@ impl BatchSource {
             place: batch.place,
             demand: demands.types[0].clone(),
             sessions: slices.iter().map(|slice| (slice.first, slice.last + 1)).collect(),
+            handed: vec![0; slices.len()],
             inserted: 0,
             rows_per_page,
             keys_per_page,
@@ -89,6 +95,11 @@ impl BatchSource {
         (next < end).then_some(0)
     }
 
+    /// Whether the server has the next row already: the client does nothing for it, and no message passes.
+    pub(crate) fn has_been_sent(&self, session: u32) -> bool {
+        self.handed[session as usize] > 0
+    }
+
     pub(crate) fn write_down(&mut self, session: u32, script: &mut Script) {
         let (next, end) = self.sessions[session as usize];
         let rows = match self.mode {
@@ -96,6 +107,13 @@ impl BatchSource {
             Mode::Bulk => STREAM_ROWS.min(end - next),
         };
         self.sessions[session as usize].0 = next + rows;
+        if self.place == Loop::Server && self.mode != Mode::Bulk {
+            let handed = &mut self.handed[session as usize];
+            *handed = match *handed {
+                0 => LOOP_ROWS.min(end - next) - 1,
+                left => left - 1,
+            };
+        }
         script.begin(0);
         for row in next..next + rows {
             let place = if self.is_clustered { u64::from(row) - 1 } else { self.inserted };

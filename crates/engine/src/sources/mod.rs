@@ -125,6 +125,14 @@ impl Source {
         }
     }
 
+    /// Whether the server has the next transaction of a user without its client: rows of a loop inside the server.
+    pub(crate) fn has_been_sent(&self, user: u32) -> bool {
+        match self {
+            Source::Batch(source) => source.has_been_sent(user),
+            _ => false,
+        }
+    }
+
     /// Time before a transaction of a type is sent, unscaled.
     pub(crate) fn keying_time(&self, user: u32, kind: usize) -> Nanos {
         match self {

@@ -219,6 +219,30 @@ fn rows_of_a_batch_wait_for_the_log_only_one_by_one() {
 }
 
 #[test]
+fn a_loop_inside_the_server_needs_its_client_once_per_call() {
+    const ROWS: u32 = 5_000;
+    let took = |place, round_trip, client_cpu| {
+        let mut database = tpcc(1, 1, 4, Bytes::from_mib(256)).databases.remove(0);
+        let mode = Mode::Explicit;
+        database.workload = WorkloadSpec::Batch(BatchSpec { rows: ROWS, mode, place });
+        database.load = Load::Job { sessions: 1 };
+        database.demands = DemandProfile { client_cpu, ..DemandProfile::batch_postgresql() };
+        database.client.host = Some(0);
+        database.client.round_trip = round_trip;
+        let (job, _) = until_done(&alone(database), &device("dc500m-1920"));
+        job.ended.expect("done").as_secs_f64()
+    };
+    let millisecond = Nanos::from_millis(1);
+    for (place, calls) in [(Loop::Client, 5.0), (Loop::Server, 0.02)] {
+        let least = took(place, Nanos::ZERO, Nanos::ZERO);
+        let of_messages = took(place, millisecond, Nanos::ZERO) - least;
+        let of_client = took(place, Nanos::ZERO, millisecond) - least;
+        assert!((of_messages / calls - 1.0).abs() < 0.02, "{place}: {of_messages} s");
+        assert!((of_client / calls - 1.0).abs() < 0.02, "{place}: {of_client} s");
+    }
+}
+
+#[test]
 fn a_job_has_no_users_and_needs_room() {
     let mut scenario = alone(backup(1, true));
     assert!(scenario.problems().is_empty());

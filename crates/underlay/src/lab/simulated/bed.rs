@@ -62,10 +62,14 @@ impl Bed {
         };
         let Some(fit) = &self.processors else { return stacks };
         let ProcessorFit { factor, point, .. } = fit;
+        let users = match plan.workload.kind.job_sessions() {
+            Some(_) => String::new(),
+            None => format!(" at {} users", point.users),
+        };
         format!(
             "{stacks} Processor times are {factor:.2} times those of the demands, fitted to one \
-             published number: {} at {} users in {}.",
-            point.value, point.users, plan.designs[point.design].title
+             published number: {}{users} in {}.",
+            point.value, plan.designs[point.design].title
         )
     }
 }
