@@ -74,13 +74,14 @@ impl TimeBudget {
             let log = sessions.get(&TimeClass::Log).copied().unwrap_or(0.0);
             move_part(&mut sessions, TimeClass::Log, TimeClass::LogBehindData, log * behind);
         }
+        // First what is known of each connection. Threads of the load generator may be runnable meanwhile.
+        if let Some(held_up) = seen.network {
+            move_part(&mut sessions, TimeClass::Client, TimeClass::ClientNetwork, held_up);
+        }
         let running = driver.cores.or_else(|| cpu.on_cpu.get(DRIVER).copied());
         if let Some(running) = running {
             let runnable = cpu.run_queue.get(DRIVER).copied().unwrap_or(0.0);
             move_part(&mut sessions, TimeClass::Client, TimeClass::Driver, running + runnable);
-        }
-        if let Some(held_up) = seen.network {
-            move_part(&mut sessions, TimeClass::Client, TimeClass::ClientNetwork, held_up);
         }
         if let Some(stopped) = cpu.driver_throttled.filter(|share| *share > 0.0) {
             // The samplers are stopped together with the load generator: what they see is the rest of the time.
@@ -393,6 +394,27 @@ mod tests {
             ..CpuFacts::default()
         };
         (seen, cpu)
+    }
+
+    #[test]
+    fn a_network_holds_connections_up_also_where_processors_are_scarce() {
+        let seen = waits(&[(TimeClass::Client, 2.0)]);
+        let cpu = CpuFacts {
+            run_queue: BTreeMap::from([("driver".to_string(), 3.0)]),
+            ..CpuFacts::default()
+        };
+        let found = TimeBudget::of(&Sampled {
+            waits: &seen,
+            cpu: &cpu,
+            driver: &DriverFacts { cores: Some(0.2), ..quiet_driver() },
+            io: &Io::new(),
+            log_behind_data: None,
+            network: Some(1.5),
+            users: 2.0,
+        });
+        near(found.of_class(TimeClass::ClientNetwork), 1.5);
+        near(found.of_class(TimeClass::Driver), 0.5);
+        near(found.total(), 2.0);
     }
 
     #[test]
