@@ -86,7 +86,8 @@ impl FitPoint {
     /// The highest rate, where the least time goes by in waiting for storage.
     fn of_batch(plan: &Plan) -> Option<FitPoint> {
         let rates = plan.published.iter().filter(|series| series.metric == RATE_OF_JOB);
-        let rates = rates.filter_map(|series| Some((series, series.values.first()? * series.factor)));
+        let rates =
+            rates.filter_map(|series| Some((series, series.values.first()? * series.factor)));
         let (series, value) = rates.max_by(|one, other| one.1.total_cmp(&other.1))?;
         let design = design_of(plan, series)?;
         let point = plan.plans()[plan.point_of(design)];
