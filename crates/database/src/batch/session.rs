@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use underlay_core::Histogram;
-use underlay_workload::batch::{Claim, Loop, Mode, Row, Slice};
+use underlay_workload::batch::{Claim, LOOP_ROWS, Loop, Mode, Row, Slice};
 
 use super::inserter::Inserter;
 use super::report::{SessionEnd, SessionReport, add_at};
@@ -18,10 +18,6 @@ use crate::error::SessionError;
 use crate::parallel::on_runtime;
 use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
-
-/// Rows that the server is given at once for its loop: far more than a round trip is worth, few enough that a stop is
-/// heard and rows are counted several times a second.
-const LOOP_ROWS: usize = 250;
 
 /// What a session has to do.
 #[derive(Clone, Copy)]
@@ -201,7 +197,7 @@ impl Work<'_> {
         account: &mut Account<'_>,
         next: &mut dyn FnMut() -> Option<Row>,
     ) -> Result<u32, SessionError> {
-        let rows: Vec<Row> = std::iter::from_fn(next).take(LOOP_ROWS).collect();
+        let rows: Vec<Row> = std::iter::from_fn(next).take(LOOP_ROWS as usize).collect();
         if rows.is_empty() {
             return Ok(0);
         }

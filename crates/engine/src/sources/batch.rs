@@ -12,16 +12,13 @@ use crate::page::PageId;
 use crate::script::Script;
 use crate::spec::EngineSpec;
 use underlay_core::Nanos;
-use underlay_workload::batch::{Loop, Mode, slices};
+use underlay_workload::batch::{LOOP_ROWS, Loop, Mode, Slice, slices};
 
 /// Rows of a piece of a stream: what the client sends at once.
 const STREAM_ROWS: u32 = 1_000;
 /// Processor time of a row in a stream, of that of a row with a statement of its own, in percent:
 /// nothing is parsed, planned or answered.
 const STREAM_PERCENT: u64 = 25;
-
-/// Rows that the client hands the server at once for its loop (`database::batch::session`).
-const LOOP_ROWS: u32 = 250;
 
 const ROWS: u16 = 0;
 const KEYS: u16 = 1;
@@ -31,10 +28,8 @@ pub(crate) struct BatchSource {
     mode: Mode,
     place: Loop,
     demand: TypeDemand,
-    /// Per session: its next row, and the one behind its last.
-    sessions: Vec<(u32, u32)>,
-    /// Per session: rows that the server still has of the client's last call.
-    handed: Vec<u32>,
+    /// What each session inserts, and its next row.
+    sessions: Vec<(Slice, u32)>,
     /// Rows of the table.
     inserted: u64,
     rows_per_page: u64,
@@ -64,8 +59,7 @@ impl BatchSource {
             mode: batch.mode,
             place: batch.place,
             demand: demands.types[0].clone(),
-            sessions: slices.iter().map(|slice| (slice.first, slice.last + 1)).collect(),
-            handed: vec![0; slices.len()],
+            sessions: slices.into_iter().map(|slice| (slice, slice.first)).collect(),
             inserted: 0,
             rows_per_page,
             keys_per_page,
@@ -91,29 +85,25 @@ impl BatchSource {
     }
 
     pub(crate) fn draw(&mut self, session: u32) -> Option<usize> {
-        let (next, end) = *self.sessions.get(session as usize)?;
-        (next < end).then_some(0)
+        let (slice, next) = *self.sessions.get(session as usize)?;
+        (next <= slice.last).then_some(0)
     }
 
     /// Whether the server has the next row already: the client does nothing for it, and no message passes.
     pub(crate) fn has_been_sent(&self, session: u32) -> bool {
-        self.handed[session as usize] > 0
+        let (slice, next) = self.sessions[session as usize];
+        let is_in_loop = self.place == Loop::Server && self.mode != Mode::Bulk;
+        is_in_loop && next <= slice.last && !(next - slice.first).is_multiple_of(LOOP_ROWS)
     }
 
     pub(crate) fn write_down(&mut self, session: u32, script: &mut Script) {
-        let (next, end) = self.sessions[session as usize];
+        let (slice, next) = self.sessions[session as usize];
+        let end = slice.last + 1;
         let rows = match self.mode {
             Mode::Implicit | Mode::Explicit => 1,
             Mode::Bulk => STREAM_ROWS.min(end - next),
         };
-        self.sessions[session as usize].0 = next + rows;
-        if self.place == Loop::Server && self.mode != Mode::Bulk {
-            let handed = &mut self.handed[session as usize];
-            *handed = match *handed {
-                0 => LOOP_ROWS.min(end - next) - 1,
-                left => left - 1,
-            };
-        }
+        self.sessions[session as usize].1 = next + rows;
         script.begin(0);
         for row in next..next + rows {
             let place = if self.is_clustered { u64::from(row) - 1 } else { self.inserted };

@@ -15,7 +15,7 @@ mod row;
 mod slice;
 mod verifier;
 
-pub use mode::{Loop, Mode};
+pub use mode::{LOOP_ROWS, Loop, Mode};
 pub use parameters::{MAX_ROWS, Parameters, STUDY_ROWS};
 pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
 pub use slice::{Slice, slices};

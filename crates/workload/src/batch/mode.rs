@@ -2,6 +2,10 @@
 
 use underlay_core::words;
 
+/// Rows that the server is given at once for its loop: far more than a round trip is worth, few enough that a stop is
+/// heard and rows are counted several times a second.
+pub const LOOP_ROWS: u32 = 250;
+
 words! {
     /// Which transactions the rows are in, and how they travel.
     pub enum Mode: "mode" {
