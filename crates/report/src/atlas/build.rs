@@ -186,7 +186,9 @@ impl Series<'_> {
         let published = divided(&value)?;
         let ours = divided(&|(series, at)| self.our_value(series, at));
         let simulated = divided(&|(series, at)| self.simulated_value(series, at));
-        let interval = self.interval(a, b).map(|(low, high)| match is_turned {
+        let own = if self.is_simulated() { simulated } else { ours };
+        // A ratio that is not shown has no interval.
+        let interval = own.and_then(|_| self.interval(a, b)).map(|(low, high)| match is_turned {
             true => (1.0 / high, 1.0 / low),
             false => (low, high),
         });
@@ -204,11 +206,7 @@ impl Series<'_> {
             simulated,
             error: error(ours),
             simulated_error: error(simulated),
-            agreement: agreement(
-                published,
-                if self.is_simulated() { simulated } else { ours },
-                interval,
-            ),
+            agreement: agreement(published, own, interval),
         })
     }
 
