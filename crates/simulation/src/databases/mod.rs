@@ -8,6 +8,7 @@
 //! Deliberately not here: records, files, threads, and what transactions cost
 //! ([`underlay_engine::DemandProfile`]).
 
+mod batch_fit;
 mod bottleneck;
 
 mod carried;
@@ -16,10 +17,12 @@ mod demand_file;
 
 mod family;
 
+mod fit_point;
 mod ladder;
 
 mod mapping;
 
+mod next_factor;
 mod observation;
 
 mod offered;
@@ -47,6 +50,7 @@ pub use bottleneck::Bottleneck;
 pub use carried::{AtRate, Bed, Carried, Target};
 pub use demand_file::{DemandFile, DemandFileError, Observed};
 pub use family::{Family, FamilyProblem, Member};
+pub use fit_point::FitPoint;
 pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};
@@ -54,7 +58,7 @@ pub use offered::{Offer, Offered};
 pub use prediction::{
     Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted,
 };
-pub use processor_fit::{FitPoint, ProcessorFit, scale};
+pub use processor_fit::{ProcessorFit, scale};
 pub use refusals::problems;
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};
