@@ -7,8 +7,8 @@ use crate::fault_plan::FaultPhase;
 use crate::section::*;
 
 section! {
-    /// Work beside the users in every run of the designs it concerns: exactly one of `load` and
-    /// `copy`.
+    /// Work alongside the users in every run of the designs it concerns: exactly one of `load`
+    /// and `copy`.
     pub(crate) struct Background as "Background" {
         /// What records and pages call it: lower case letters, digits and `-`.
         "name" name: Entry<String> = One(text());

@@ -32,7 +32,7 @@ section! {
         "kind" kind: Entry<Provenance> = One(word::<Provenance>());
         /// What written bytes look like.
         "data" data: Section<Data> = table::<Data>();
-        /// Threads with streams of their own; jobs run beside each other.
+        /// Threads with streams of their own; jobs run concurrently.
         "job" jobs: Entry<Vec<Section<Job>>> = tables::<Job>();
     }
     written_for {

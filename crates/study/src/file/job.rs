@@ -54,7 +54,7 @@ section! {
         "cycles" cycles: Entry<u64> = One(whole(BACKUP_CYCLES));
         /// Idle time between two cycles.
         "pause" pause: Entry<Nanos> = One(time());
-        /// Whether each backup is restored beside the database, and the last copy checked.
+        /// Whether each backup is restored next to the database, and the last copy checked.
         "restore" restore: Entry<bool> = One(boolean());
         /// The most that a backup copies per second, by its program's own limit; not of a restore.
         "bytes-per-second" bytes_per_second: Entry<u64> = One(rate());

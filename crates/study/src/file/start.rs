@@ -4,7 +4,7 @@ use crate::entry::Entry;
 use crate::section::*;
 
 section! {
-    /// What every run begins with, beside the database.
+    /// What every run begins with, in addition to the database.
     pub(crate) struct Start as "Start" {
         /// Share of every capacity device of a cluster that other data takes. They are empty, when
         /// left out.

@@ -38,13 +38,13 @@ section! {
         "axis" axis: Entry<Vec<Section<Axis>>> = tables::<Axis>();
         /// What the users do.
         "workload" workload: Section<Workload> = table::<Workload>();
-        /// What every run begins with, beside the database.
+        /// What every run begins with, in addition to the database.
         "start" start: Section<Start> = table::<Start>();
         /// How it is measured.
         "procedure" procedure: Section<Procedure> = table::<Procedure>();
         /// The mix of transactions, changed while the load runs.
         "weights" weights: Entry<Vec<Section<Weights>>> = tables::<Weights>();
-        /// Work beside the users in every run.
+        /// Work alongside the users in every run.
         "background" background: Entry<Vec<Section<Background>>> = tables::<Background>();
         /// Block loads of the study's own, for background work; the form is that of a file for
         /// `underlay io`.
@@ -53,7 +53,7 @@ section! {
         "fault" fault: Entry<Vec<Section<Fault>>> = tables::<Fault>();
         /// What is smaller in a run on a laptop (`--laptop`).
         "laptop" laptop: Section<Laptop> = table::<Laptop>();
-        /// Results that others published, shown beside the study's own.
+        /// Results that others published, shown next to the study's own.
         "published" published: Entry<Vec<Section<Published>>> = tables::<Published>();
     }
     written_for {
