@@ -6,7 +6,7 @@
 //! that transaction `k` of user `u` is the same in every run.
 //!
 //! Reading order: [`Parameters`] say how big and how skewed; [`Distribution`] draws ids; [`Row`] is one row of a
-//! table; [`Script`] names the nine kinds of transactions; [`Transaction`] is one of them with its inputs;
+//! table; [`Script`] names the kinds of transactions; [`Transaction`] is one of them with its inputs;
 //! [`Source`] is the user; [`Sysbench`] is all of it as the load generator drives it.
 
 mod accounting;

@@ -1,4 +1,4 @@
-//! The nine kinds of transactions, by the names of sysbench's scripts.
+//! The kinds of transactions, by the names of sysbench's scripts.
 
 use std::fmt;
 use std::str::FromStr;
