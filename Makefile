@@ -57,7 +57,7 @@ bench: ## The project's promises as ratios, each measured in one run; writes tar
 	$(CARGO) build --release --locked --workspace --examples --bins
 	$(SUDO) scripts/bench.sh
 
-bench-peers: ## Underlay beside sysbench, pgbench, fio, go-tpc, HammerDB and BenchBase, those that are found; writes target/bench/peers-*.json.
+bench-peers: ## Underlay compared with sysbench, pgbench, fio, go-tpc, HammerDB and BenchBase, where installed; writes target/bench/peers-*.json.
 	scripts/setup.sh bench
 	$(CARGO) build --release --locked -p underlay --bin underlay --example with_server --example peers --example io_cost
 	$(if $(SUDO),sudo -E env "PATH=$$PATH") scripts/bench-peers.sh

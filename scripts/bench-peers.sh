@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Underlay beside the load generators found on this host, on the same servers, in turn (A B B A). Writes
+# Underlay compared with the load generators found on this host, on the same servers, in turn (A B B A). Writes
 # target/bench/peers-*.json. What is not installed is named and skipped. Run by `make bench-peers`.
 #
 # BENCH_SECONDS (10), BENCH_USERS (8), BENCH_TABLES (4), BENCH_TABLE_SIZE (100000), BENCH_WAREHOUSES (4),

@@ -105,7 +105,7 @@ fn designs() -> Vec<Design> {
 fn main() -> Result<(), Failure> {
     serve_if_asked();
     if !is_installed() {
-        eprintln!("skip: fio is not installed, nobody can judge");
+        eprintln!("skip: fio is not installed");
         return Ok(());
     }
     let seconds = seconds_per_cell(5);

@@ -26,7 +26,7 @@ const SHARE: f64 = 0.01;
 fn main() -> Result<(), Failure> {
     serve_if_asked();
     if !is_installed() {
-        eprintln!("skip: fio is not installed, nobody fills the volume");
+        eprintln!("skip: fio is not installed");
         return Ok(());
     }
     let gib = argument("--gib").and_then(|text| text.parse().ok()).unwrap_or(4);

@@ -26,7 +26,7 @@ const DEPTHS: [u32; 2] = [1, 32];
 fn main() -> Result<(), Failure> {
     serve_if_asked();
     if !is_installed() {
-        eprintln!("skip: fio is not installed, nobody can judge");
+        eprintln!("skip: fio is not installed");
         return Ok(());
     }
     let seconds = seconds_per_cell(4);

@@ -27,7 +27,7 @@ const P50_DIFFERENCE_US_MAX: f64 = 15.0;
 fn main() -> Result<(), Failure> {
     serve_if_asked();
     if !is_installed() {
-        eprintln!("skip: fio is not installed, nobody can judge");
+        eprintln!("skip: fio is not installed");
         return Ok(());
     }
     let seconds = seconds_per_cell(4);

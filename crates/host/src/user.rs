@@ -91,7 +91,7 @@ pub fn own_directory(dir: &Path, mode: u32, owner: Option<&User>) -> Result<(), 
         .read(true)
         .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(dir)
-        .map_err(HostError::file("open as a directory that is no link", dir))?;
+        .map_err(HostError::file("open as a directory that is not a link", dir))?;
     open.set_permissions(Permissions::from_mode(mode))
         .map_err(HostError::file("set the permissions of", dir))?;
     owner.map_or(Ok(()), |user| user.own_file(&open, dir))

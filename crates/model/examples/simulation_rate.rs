@@ -26,7 +26,7 @@ fn main() {
         ("reads of capacity devices", vec![vm(1.0)], Reduction::Off, 20_000),
         ("70 % reads, full buffer, destaging", vec![vm(0.7)], Reduction::Off, 20_000),
         ("writes, full buffer, destaging", vec![vm(0.0)], Reduction::Off, 40_000),
-        ("70 % reads beside resync", vec![vm(0.7), resync], Reduction::Off, 20_000),
+        ("70 % reads during resync", vec![vm(0.7), resync], Reduction::Off, 20_000),
         (
             "70 % reads, deduplicating",
             vec![vm(0.7)],

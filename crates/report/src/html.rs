@@ -70,7 +70,7 @@ pub fn atlas_html(atlas: &Atlas) -> Result<String, HtmlError> {
     );
     let experiments = count(atlas.experiments.len() as u64, "published experiment");
     let description =
-        format!("{experiments}, with the ratios of this host beside the printed ones");
+        format!("{experiments}, with the ratios of this host next to the published ones");
     document((TITLE, &description), &answer, ("atlas", atlas))
 }
 

@@ -172,7 +172,7 @@ pub fn describe(target: &Target) -> Result<Described, WarehouseError> {
         let number = |index: usize| {
             let text = row.get(index).and_then(|cell| cell.as_deref()).unwrap_or_default();
             text.parse::<i64>()
-                .map_err(|_| WarehouseError::Damaged(format!("`{text}` is no number")))
+                .map_err(|_| WarehouseError::Damaged(format!("`{text}` is not a number")))
         };
         if number(0)? != i64::from(MARKER_FORMAT) {
             return Err(WarehouseError::OtherFormat { found: number(0)? as i32 });

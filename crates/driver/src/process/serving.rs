@@ -50,7 +50,7 @@ fn carry_out<B: RunAccounting>(driver: &Driver<B>, command: Command) -> Answer {
             Answer::Done
         }
         Command::Tick => Answer::Tick(Box::new((&driver.tick()).into())),
-        Command::Stop => Answer::Refused("it was told to stop before".to_string()),
+        Command::Stop => Answer::Refused("it was already asked to stop".to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn extreme_pro_480() -> DeviceProfile {
         name: "extreme-pro-480".to_string(),
         description: "SanDisk Extreme Pro, 480 GB, SATA, consumer drive".to_string(),
         source: "Sheet: 550/515 MB/s. Recalled: 100k random read IOPS, no power-loss protection, so a flush \
-                 waits for the drain. Assumed, as deciding figures nobody publishes: typical random read 105 \
+                 waits for the drain. Not published, so assumed: typical random read 105 \
                  us, 12k steady random write IOPS, buffered write 45 us, 16 MiB write buffer, 400 us per \
                  program, 800 us per flush for the map of the flash. Rule: command stage, units and base from \
                  100k IOPS and 105 us. The slides do not give the size of the drives."

@@ -142,11 +142,11 @@ pub enum PointKind {
     SteadyWrite,
     /// Sequential writes, bytes per second.
     SequentialWrite,
-    /// Reads per second beside writes.
+    /// Reads per second during writes.
     MixedReadIops,
-    /// Median of reads beside writes.
+    /// Median of reads during writes.
     MixedReadP50,
-    /// 99th percentile of reads beside writes.
+    /// 99th percentile of reads during writes.
     MixedReadP99,
 }
 
@@ -178,7 +178,7 @@ impl fmt::Display for PointKind {
             PointKind::BurstFlush => f.write_str("flush after a burst, p50"),
             PointKind::SteadyWrite => f.write_str("steady random writes"),
             PointKind::SequentialWrite => f.write_str("sequential writes"),
-            PointKind::MixedReadIops => f.write_str("reads beside writes"),
+            PointKind::MixedReadIops => f.write_str("reads during writes"),
             PointKind::MixedReadP50 => f.write_str("read during writes, p50"),
             PointKind::MixedReadP99 => f.write_str("read during writes, p99"),
         }

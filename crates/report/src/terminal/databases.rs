@@ -58,7 +58,7 @@ fn jobs(page: &mut Page, analysis: &Analysis) {
     }
     page.blank();
     page.table(columns);
-    page.note("jobs work beside the users, from the first of them on, and are in no total.");
+    page.note("jobs run alongside the users, from the first rung on; no total includes them.");
 }
 
 /// The databases, design by design, at the highest number of users that the design was measured at.

@@ -98,7 +98,7 @@ fn no_room(member: &Member, space: &Space, demand: &Demand, seed: RootSeed) -> O
         let Space { stored, others, devices, .. } = space;
         let others = match others.0 {
             0 => String::new(),
-            _ => format!(" beside {others} of other data"),
+            _ => format!(", plus {others} of other data"),
         };
         return Some(format!(
             "the volumes take {stored} with their copies{others}, {full:.0} % of {devices}"

@@ -96,7 +96,7 @@ pub(super) fn resolve(
     plans
 }
 
-/// After a power cut volumes are mounted anew, while background work keeps files on them open.
+/// After a power cut volumes are remounted, while background work keeps files on them open.
 pub(super) fn refuse_background_with_power_cuts(
     resolver: &mut Resolver<'_>,
     background: &[BackgroundPlan],
@@ -114,7 +114,7 @@ pub(super) fn refuse_background_with_power_cuts(
             section.map(place),
             "conflict",
             format!("the design of `{}` loses its power", plan.name),
-            "it keeps files open on volumes that are mounted anew after a power cut",
+            "it keeps files open on volumes that are remounted after a power cut",
             "name other designs with `designs`, or schedule another fault",
         );
     }

@@ -230,7 +230,7 @@ fn refuse_client_of_backups(resolver: &mut Resolver<'_>, client: &ClientChoice) 
             &mut resolver.report,
             "conflict",
             format!("{} has no meaning for backups", part.called()),
-            "the engine's own programs take them, beside the server and within its limits",
+            "the engine's own programs take them on the same host, within the server's limits",
             "remove it",
         );
     }

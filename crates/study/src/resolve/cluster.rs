@@ -157,8 +157,8 @@ pub(super) fn check_placement(
             resolver.file.start.fill_percent.span(),
             "cannot-be-placed",
             format!(
-                "the volumes do not fit the cluster of design `{}` beside other data on {percent} % of each \
-                 capacity device",
+                "the volumes do not fit the cluster of design `{}` next to other data on \
+                 {percent} % of each capacity device",
                 draft.name.value
             ),
             refusal.to_string(),

@@ -100,7 +100,7 @@ pub(crate) fn resolve(
                 &first.span,
                 "conflict",
                 "no database has users",
-                "jobs work beside the users of other databases, for as long as those are measured",
+                "jobs run alongside the users of other databases, while those are measured",
                 "give one of the databases users, or study the job with one database",
             );
         }
@@ -331,7 +331,7 @@ fn refuse_several_rungs(plan: &Plan, file: &file::Study, report: &mut Report) {
                 job.name,
                 users.len()
             ),
-            "a job is carried out once in a run, beside one number of users",
+            "a job runs once per run, alongside one number of users",
             format!("write users = [{}]", users.last().copied().unwrap_or(1)),
         );
     }
@@ -453,7 +453,7 @@ fn places(one: &Resolved<'_>, report: &mut Report) -> Vec<(String, Vec<Option<St
         let DatastoreKind::Cluster(cluster) = &design.kind else {
             refuse(
                 format!("database `{}` cannot be placed on a host of `{}`", one.name, design.name),
-                "this design is no cluster and has no hosts",
+                "this design is not a cluster and has no hosts",
                 "write `count` instead of `per-host` and `hosts`",
             );
             continue;

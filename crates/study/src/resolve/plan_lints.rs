@@ -97,7 +97,7 @@ fn doubt_checkpoints(resolver: &mut Resolver<'_>, plan: &Plan) {
             "no-checkpoint",
             format!(
                 "checkpoint_timeout is {timeout}: a job that is done sooner leaves dirty pages that \
-                 nobody has written back"
+                 have not been written back"
             ),
             "lower checkpoint_timeout, or make the job larger",
             None,

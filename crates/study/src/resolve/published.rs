@@ -182,7 +182,7 @@ fn database_of<'a>(
     resolver.report.at(
         span,
         "unknown-name",
-        format!("`{name}` is no database of this study"),
+        format!("`{name}` is not a database of this study"),
         "equal databases have a number behind their name, from 1 to how many there are",
         help,
     );
@@ -208,8 +208,8 @@ fn coordinates(
             ),
         };
         let what = match known {
-            None => "axis of this study".to_string(),
-            Some(known) => format!("point of the axis `{}`", known.name),
+            None => "an axis of this study".to_string(),
+            Some(known) => format!("a point of the axis `{}`", known.name),
         };
         is_fine = false;
         let help = match words.is_empty() {
@@ -220,7 +220,7 @@ fn coordinates(
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "there is none of this name".to_string(),
         };
-        let message = format!("`{text}` is no {what}");
+        let message = format!("`{text}` is not {what}");
         resolver.report.at(&point.span, "unknown-name", message, label, help);
     }
     let missing = axes.iter().find(|axis| !given.iter().any(|(name, _)| *name == axis.name));

@@ -115,7 +115,7 @@ fn check_number(resolver: &mut Resolver<'_>, repeats: &Chosen<Repeats>, number: 
         1 => resolver.finding(
             Severity::Warning,
             "no-interval",
-            "one repeat: differences between designs cannot be told from differences between runs",
+            "one repeat cannot separate differences between designs from those between runs",
             "set repeats = 3 or more",
             line,
         ),

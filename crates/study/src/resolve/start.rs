@@ -27,7 +27,7 @@ pub(super) fn resolve(resolver: &mut Resolver<'_>, designs: &[DesignPlan]) {
         resolver.finding(
             Severity::Note,
             "not-filled",
-            format!("design `{}` is no cluster and begins without other data", design.name),
+            format!("design `{}` is not a cluster and begins without other data", design.name),
             "compare it with care: the others begin filled",
             percent.line(resolver.text),
         );

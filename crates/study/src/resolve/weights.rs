@@ -89,7 +89,7 @@ fn type_weights(
             resolver.report.at(
                 &given.name_span,
                 "unknown-name",
-                format!("`{name}` is no transaction of {}", shape.name),
+                format!("`{name}` is not a transaction of {}", shape.name),
                 label,
                 format!("use {}", listed(known())),
             );

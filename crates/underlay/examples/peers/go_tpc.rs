@@ -72,7 +72,7 @@ impl Generator for GoTpc {
         let ended = child::run(&mut command, "go-tpc run")?;
         let orders = self.population.order_numbers(place)? - before;
         let new_order = new_order(&ended.stdout).ok_or_else(|| {
-            format!("go-tpc told no summary of NEW_ORDER\n{}", child::tail(&ended.stdout))
+            format!("go-tpc reported no summary of NEW_ORDER\n{}", child::tail(&ended.stdout))
         })?;
         Ok(Run {
             seconds: new_order.seconds,

@@ -119,7 +119,7 @@ impl Generator for HammerDb {
         let ended = self.installation.carry_out(&script, work.path(), "hammerdbcli vurun")?;
         let orders = self.population.order_numbers(place)? - before;
         let result = test_result(&ended.stdout)
-            .ok_or_else(|| format!("hammerdbcli told no result\n{}", tail(&ended.stdout)))?;
+            .ok_or_else(|| format!("hammerdbcli reported no result\n{}", tail(&ended.stdout)))?;
         let timings = summary(&profile(work.path())?);
         let new_order = timings.iter().find(|timing| timing.procedure == "NEWORD");
         Ok(Run {

@@ -147,7 +147,7 @@ fn on_sysbenchs_tables(
     if has_pgbench {
         let pgbench = pgbench::Pgbench::prepare(&place, options.tables * options.table_size)?;
         let comparison = Comparison {
-            title: "pgbench -S beside point_select on PostgreSQL".to_string(),
+            title: "pgbench -S and point_select on PostgreSQL".to_string(),
             same: format!(
                 "one prepared SELECT of a column by primary key, uniform over about {} rows; not the same rows: pgbench \
                  returns an integer of one table, ours a text of 120 characters of {} tables",

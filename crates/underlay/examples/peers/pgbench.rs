@@ -54,7 +54,7 @@ impl Generator for Pgbench {
             .args(["-T", &conditions.seconds.to_string()])
             .arg(format!("--log-prefix={}", self.log.path().join("log").display()));
         let ended = child::run(&mut command, "pgbench")?;
-        let transactions = processed(&ended.stdout).ok_or("pgbench told no transactions")?;
+        let transactions = processed(&ended.stdout).ok_or("pgbench reported no transactions")?;
         let latencies = self.take_latencies()?;
         Ok(Run {
             seconds: conditions.seconds as f64,

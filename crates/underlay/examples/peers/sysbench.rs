@@ -40,9 +40,9 @@ impl Generator for Sysbench {
         let text = &ended.stdout;
         let histogram = histogram(text);
         let transactions =
-            number_after(text, "transactions:").ok_or("sysbench told no transactions")? as u64;
+            number_after(text, "transactions:").ok_or("sysbench reported no transactions")? as u64;
         Ok(Run {
-            seconds: number_after(text, "total time:").ok_or("sysbench told no total time")?,
+            seconds: number_after(text, "total time:").ok_or("sysbench reported no total time")?,
             units: transactions,
             whole_run: transactions,
             cpu: ended.cpu,

@@ -1,4 +1,4 @@
-//! The pairs on TPC-C's tables: go-tpc, HammerDB and BenchBase, each on a population of its own, beside ours.
+//! The pairs on TPC-C's tables: go-tpc, HammerDB and BenchBase, each on a population of its own, compared with ours.
 //!
 //! They are counted in orders, by the districts' sequence, because programs differ in what they take for a
 //! transaction and whether a rollback is one.
@@ -62,7 +62,7 @@ impl Pairs<'_> {
             [("procedures", &["tpcc"][..]), ("statements", &["tpcc", "--statements"])]
         {
             let pair = Pair {
-                title: format!("go-tpc beside tpcc by {mode}"),
+                title: format!("go-tpc and tpcc by {mode}"),
                 not_the_same: &format!(
                     "go-tpc sends statements and draws a warehouse per transaction, ours sends {mode} and has a home \
                      warehouse per user"
@@ -86,7 +86,7 @@ impl Pairs<'_> {
         let load = self.after_load("hammerdb", ours, peer.built_in, peer.population())?;
         let Conditions { seconds, users } = self.options.conditions;
         let pair = Pair {
-            title: "HammerDB TPROC-C by stored procedures beside tpcc --profile hammerdb-like"
+            title: "HammerDB TPROC-C by stored procedures and tpcc --profile hammerdb-like"
                 .to_string(),
             not_the_same: "HammerDB runs whole minutes, so ours does; its population and its procedures differ from the \
                            specification in more than it declares (see the checks), its time profiler is on",
@@ -106,7 +106,7 @@ impl Pairs<'_> {
         let peer = benchbase::BenchBase::prepare(installation, place, warehouses, processors()?)?;
         let load = self.after_load("benchbase", ours, peer.loaded_in, peer.population())?;
         let pair = Pair {
-            title: "BenchBase tpcc beside tpcc by statements".to_string(),
+            title: "BenchBase tpcc and tpcc by statements".to_string(),
             not_the_same: "BenchBase's transactions are serializable, as its sample has them, and its virtual machine \
                            starts and compiles within its CPU time",
             arguments: &["tpcc", "--statements"],

@@ -13,7 +13,7 @@ pub struct Arguments {
     socket: PathBuf,
 }
 
-/// Generates load until it is told to stop.
+/// Generates load until it is asked to stop.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     client::serve(&arguments.socket)

@@ -56,7 +56,7 @@ struct Cli {
 enum Command {
     /// Run a study: a file, or a built-in one such as `quickstart`.
     Run(run::Arguments),
-    /// Run published experiments at laptop size, and show their printed numbers beside ours on one page.
+    /// Run published experiments at laptop size, and show published results next to ours on one page.
     Reproduce(reproduce::Arguments),
     /// Check a study and print its plan, or all of its problems. Changes nothing.
     Check(check::Arguments),
@@ -82,7 +82,7 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Write what transactions cost in a recorded run, for simulations of databases.
     Profile(profile::Arguments),
-    /// Predict the recorded workload on other designs, beside the record's own design simulated.
+    /// Predict the recorded workload on other designs, next to a simulation of the record's own design.
     Predict(predict::Arguments),
     /// Find the smallest cluster of a family that carries a rate within a latency target, in virtual time.
     Size(Box<size::Arguments>),

@@ -1,4 +1,4 @@
-//! `underlay reproduce`: runs studies of published experiments, and puts their printed numbers beside ours on one page.
+//! `underlay reproduce`: runs studies of published experiments, and shows published results next to ours on one page.
 //!
 //! A study with a finished record is not run again, and an interrupted one is resumed by the same command. With
 //! `--simulate` studies of databases run in virtual time, never resumed; a later page without it has both. The page is

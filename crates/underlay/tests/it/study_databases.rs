@@ -153,7 +153,7 @@ fn backups_of_one_database_run_alongside_the_users_of_another() {
         assert!(texts.iter().any(|text| text.starts_with("other: restore 2: ")), "{texts:#?}");
     }
     let summary = bench.run(&["show", "beside.sqlite"]).expect(0);
-    assert!(summary.contains("jobs work beside the users"), "{summary}");
+    assert!(summary.contains("jobs run alongside the users"), "{summary}");
 }
 
 /// In every tick the counts and the response times of all databases are those of the total.

@@ -1,4 +1,4 @@
-// Several databases under test: the throughput of each beside the total, and the numbers of all rungs.
+// Several databases under test: the throughput of each next to the total, and the numbers of all rungs.
 
 import type { Database, Estimate, Rung } from "../analysis";
 import { drawBars } from "../chart/bars";
@@ -30,7 +30,7 @@ export function databases(page: Page): HTMLElement | null {
   );
 }
 
-/** What the jobs beside the users came to. */
+/** The results of the jobs that run alongside the users. */
 function results(page: Page, jobs: Database[]): HTMLElement {
   const seconds = (rung: Rung, metric: string) => {
     const value = rung.metrics[metric]?.value ?? null;
@@ -52,7 +52,7 @@ function results(page: Page, jobs: Database[]): HTMLElement {
         ],
       };
     })),
-    "Jobs beside the users, which are in no total; backup and restore: mean time of one",
+    "Jobs alongside the users, not included in any total; backup and restore: mean time per cycle",
   );
 }
 
@@ -62,7 +62,7 @@ function highest(rungs: Rung[], design: number): Rung | null {
   return own.reduce<Rung | null>((best, rung) => (best === null || rung.users > best.users ? rung : best), null);
 }
 
-/** The databases on an axis of their own, because the total of many would leave them no room, and the total beside them. */
+/** The databases on an axis of their own, because the total of many would leave them no room, and the total next to them. */
 function charts(page: Page, list: Database[]): HTMLElement[] {
   const { rate: rateWords, rate_unit, types, unit } = page.analysis.workload;
   const at = `at the highest number of ${vocabulary().many}`;

@@ -39,7 +39,7 @@ fn check_fits(
     let label = match &design.kind {
         DatastoreKind::Cluster(_) => return,
         DatastoreKind::Emulated { .. } if kind.fits_devices() => return,
-        DatastoreKind::Emulated { .. } => "its devices are no cluster",
+        DatastoreKind::Emulated { .. } => "its devices are not a cluster",
         DatastoreKind::Path { .. } => "its storage is real, and Underlay breaks only its own",
     };
     let span = section.designs.span().or_else(|| section.kind.span());
@@ -89,7 +89,7 @@ pub(super) fn check_targets(
                         section.hosts.span(),
                         "conflict",
                         format!("the partition has all hosts of design `{}`", design.name),
-                        "nobody is left on the other side",
+                        "no host is left on the other side",
                         "leave some hosts out",
                     );
                 }

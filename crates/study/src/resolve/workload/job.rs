@@ -219,7 +219,7 @@ pub(super) fn warehouse(resolver: &mut Resolver<'_>, file: &Warehouse) -> Option
         scale.problem(
             &mut resolver.report,
             "out-of-range",
-            format!("{} is no scale factor of a warehouse", scale.value),
+            format!("{} is not a scale factor of a warehouse", scale.value),
             "tables would have no whole number of rows",
             "write a multiple of 0.01",
         );

@@ -46,7 +46,7 @@ pub(super) fn target(command: &Command<'_>) -> Result<Target, Stop> {
     Ok(target.with_stop(interrupt::gives_up))
 }
 
-/// Sessions beside those of the users: one reads the counts, one says that a run is in progress.
+/// Sessions in addition to those of the users: one reads the counts, one says that a run is in progress.
 const OTHER_SESSIONS: u32 = 2;
 /// Sessions that sample a recorded run.
 const SAMPLING_SESSIONS: u32 = 2;

@@ -176,7 +176,7 @@ impl External for SysbenchSubject {
         Ok(())
     }
 
-    /// Tables for bulk inserts that were made beside tables of others have no marker: their comments identify them.
+    /// Tables for bulk inserts that were made next to foreign tables have no marker: their comments identify them.
     fn drop_population(&self, Access { runtime, target, .. }: Access<'_>) -> Result<Dropped, Stop> {
         let error = match runtime.block_on(drop_tables(target)) {
             Ok(()) => return Ok(Dropped::Done("the population".to_string())),
