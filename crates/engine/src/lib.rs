@@ -59,7 +59,9 @@ mod session;
 
 mod database;
 
-mod books;
+mod cache_warm_up;
+
+mod window_result;
 
 mod write_throttle;
 

@@ -14,11 +14,11 @@ use underlay_core::Nanos;
 use crate::alarm::Alarm;
 use crate::back_end::BackEnd;
 use crate::client::Client;
-use crate::errands::Errands;
 use crate::fuse::device::Received;
 use crate::fuse::front::MAX_REQUEST_BYTES;
 use crate::fuse::protocol::{WRITE_OVERHEAD_BYTES, parse};
 use crate::server::Server;
+use crate::task_queue::Errands;
 
 /// The kernel wants room for the largest write and a little more.
 const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_BYTES + 4096;

@@ -27,7 +27,6 @@ mod buffers;
 mod client;
 mod clock;
 mod completions;
-mod errands;
 mod error;
 mod event_loop;
 mod fuse;
@@ -42,6 +41,7 @@ mod server;
 #[cfg(test)]
 mod server_tests;
 pub mod statistics;
+mod task_queue;
 mod wakeful;
 
 pub use back_end::{
@@ -50,9 +50,9 @@ pub use back_end::{
 pub use buffers::BufferPool;
 pub use client::Client;
 pub use clock::Clock;
-pub use errands::{ErrandSender, Errands, errands};
 pub use error::ExportError;
 pub use fuse::device::FuseDevice;
 pub use nbd::listener::NbdListener;
 pub use realtime::prepare_process;
 pub use server::{Exports, Server, Volume};
+pub use task_queue::{ErrandSender, Errands, errands};

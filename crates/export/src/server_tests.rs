@@ -11,10 +11,10 @@ use underlay_core::{Dilation, Nanos, Operation};
 use crate::back_end::{Answer, Asked, BackEnd, BlockRequest, Exchange, Extent, Modelled, Zeroing};
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::errands::errands;
 use crate::nbd::listener::NbdListener;
 use crate::path_cost::PathCost;
 use crate::server::{Exports, Server, Volume};
+use crate::task_queue::errands;
 
 /// After how long reads are answered; everything else is at once.
 const READ_TIME: Nanos = Nanos::from_millis(3);

@@ -107,7 +107,7 @@ mod regular_look;
 
 mod row_plan;
 
-mod set_note;
+mod cached_set;
 
 mod whole_set;
 

@@ -5,13 +5,13 @@
 //!
 //! There is no stored state "active" or "stale": a component is what its stale regions and its reachability make it.
 
+use super::cached_set::SetNote;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::policy::Checksum;
 use super::regions::RegionSet;
 use super::row_copy::RowCopy;
-use super::set_note::SetNote;
 use super::volatile::Volatile;
 use underlay_core::Nanos;
 

@@ -4,12 +4,12 @@
 //! where their components are, changes only if a component is added, removed, falls behind or catches up. Each such change
 //! increments the *shape* of the cluster; entries of an earlier shape are not used.
 
+use super::cached_set::SetNote;
 use super::component_place::Target;
 use super::data_command::{Content, Piece, PieceMember};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
 use super::row_plan::SLOTS_MAX;
-use super::set_note::SetNote;
 use super::storage::Storage;
 
 impl Object {

@@ -1,7 +1,7 @@
 //! All measured objects of a cluster, in an order that never changes: new ones are added at the end, and removed ones keep
 //! their position without values.
 
-use super::beside::Beside;
+use super::emulator_status::Beside;
 use super::measures::{self, Measure};
 use crate::cluster::{Cluster, DeviceId, GroupId, HostId, VolumeId};
 use crate::disk_group::GroupCounters;

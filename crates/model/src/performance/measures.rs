@@ -3,7 +3,7 @@
 //! Each list of names is followed by the function that gives the values in the same order; [`super::Catalogue`] checks
 //! that they are as many.
 
-use super::beside::Beside;
+use super::emulator_status::Beside;
 use crate::cluster::{Cluster, DeviceId, HostUse, ResyncReason, ResyncStatus, VolumeId};
 use crate::disk_group::{ClassCounters, GroupCounters, MemberCounters, QueueCounters};
 use crate::reduction::Space;

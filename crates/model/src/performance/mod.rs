@@ -9,11 +9,11 @@
 //!
 //! What is not here: what clients of a volume see (their server knows), rates, and time.
 
-mod beside;
+mod emulator_status;
 
 mod measures;
 
 mod catalogue;
 
-pub use beside::{Beside, Reduced};
 pub use catalogue::Catalogue;
+pub use emulator_status::{Beside, Reduced};

@@ -11,7 +11,7 @@
 mod batch_fit;
 mod bottleneck;
 
-mod carried;
+mod highest_rate;
 
 mod demand_file;
 
@@ -47,10 +47,10 @@ mod what_if;
 mod tests;
 
 pub use bottleneck::Bottleneck;
-pub use carried::{AtRate, Bed, Carried, Target};
 pub use demand_file::{DemandFile, DemandFileError, Observed};
 pub use family::{Family, FamilyProblem, Member};
 pub use fit_point::FitPoint;
+pub use highest_rate::{AtRate, Bed, Carried, Target};
 pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};

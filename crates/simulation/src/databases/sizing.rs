@@ -6,8 +6,8 @@
 //! to carry no less. Room comes before speed: designs that do not hold the volumes with their
 //! copies are not simulated either.
 
-use super::carried::{AtRate, Bed, Target};
 use super::family::{Family, Member};
+use super::highest_rate::{AtRate, Bed, Target};
 use super::mapping::Assumptions;
 use super::prediction::SinglePlan;
 use super::space::{Space, space};

@@ -2,7 +2,7 @@
 //! recorded one.
 
 mod answer;
-mod carried;
+mod highest_rates;
 mod own_row;
 mod text;
 
@@ -15,8 +15,8 @@ use crate::cli::whole_number::whole_number;
 use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
 use answer::{Answer, Predicted, Row, WhatIf};
-use carried::CarriedRates;
 use clap::Args;
+use highest_rates::CarriedRates;
 use own_row::{ModelErrors, OwnRow, p95_ns, range};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -155,7 +155,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             let own = Named { name: own.name.clone(), design: own.clone() };
             let of = own_rows
                 .last()
-                .map(|row| carried::of(single, (&own, row, &errors), &assumed, seed));
+                .map(|row| highest_rates::of(single, (&own, row, &errors), &assumed, seed));
             of.map(|searching| searching.search(&designs, target)).transpose()?
         }
     };

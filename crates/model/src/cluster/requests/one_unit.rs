@@ -6,6 +6,7 @@
 //! flight. Both paths give the same result for these requests; debug builds compare them.
 
 use super::Requests;
+use crate::cluster::cached_set::SetNote;
 use crate::cluster::component_place::Target;
 use crate::cluster::data_command::DataCommand;
 use crate::cluster::geometry::SetKind;
@@ -14,7 +15,6 @@ use crate::cluster::objects::Objects;
 use crate::cluster::operation::{Aim, Failed, Phase};
 use crate::cluster::repair::Repair;
 use crate::cluster::row_plan::{OneUnit, UnitRange, one_unit};
-use crate::cluster::set_note::SetNote;
 use crate::cluster::slab::Key;
 use crate::cluster::storage::Storage;
 use crate::cluster::wants::{Wanted, Wants};

@@ -2,7 +2,7 @@
 
 use underlay_simulation::databases::{Change, NoMeaning, Observation, Prediction};
 
-use super::carried::CarriedRates;
+use super::highest_rates::CarriedRates;
 use super::own_row::OwnRow;
 
 /// A design at a number of users.
