@@ -1,6 +1,6 @@
 //! Connections with any MariaDB or MySQL server.
 //!
-//! TLS is [`tls`](super::tls)'s. Passwords are never sent in the clear: plugins that want that are refused.
+//! `tls` does TLS. Passwords are never sent in the clear: plugins that want that are refused.
 
 use std::path::PathBuf;
 use std::time::Duration;

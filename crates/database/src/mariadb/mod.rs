@@ -3,8 +3,8 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, `initial` makes a new database, [`server`] is the life of one server, [`template`] keeps
-//! a loaded one, `backup` copies a running one; [`connection`] opens sessions with any server; [`tpcc`],
-//! [`sysbench`] and [`dvdstore`] are workloads on any server.
+//! a loaded one, `backup` copies a running one; [`connection`] opens sessions with any server;
+//! `workload_connection` is what the workloads of this crate, such as [`crate::tpcc`], run over.
 //!
 //! MySQL differs from MariaDB in how it is initialised and in some settings; what is the same is said
 //! once. Where the text says MariaDB, it means both.

@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, [`server`] is the life of one cluster, `backup` and [`template`] are its two
-//! kinds of copies; [`tpcc`], [`sysbench`] and [`dvdstore`] are workloads on any server.
+//! kinds of copies; `connection` is what the workloads of this crate, such as [`crate::tpcc`], run
+//! over.
 
 pub mod install;
 pub mod settings;
