@@ -5,6 +5,7 @@
 //! turns the outcome into an exit code.
 
 mod answer;
+mod arrival_process;
 mod calibrate;
 mod check;
 mod clean;

@@ -8,13 +8,14 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_driver::{Objective, Weights};
 use underlay_study::{Arrivals, FaultPhase, Pacing, ProcedurePlan, SearchPlan, WeightsPlan};
 use underlay_workload::transactional::Shape;
 
+use crate::cli::arrival_process::arrival_process;
 use crate::cli::whole_number::whole_number;
 
 /// Environment variable with the database's URL.
@@ -100,8 +101,8 @@ pub(super) struct UserLoad {
     #[arg(long, value_name = "PER_SECOND", conflicts_with = "key_think")]
     rate: Option<f64>,
     /// How the transactions of an open loop are spread [default: poisson].
-    #[arg(long, value_enum)]
-    arrivals: Option<ArrivalKind>,
+    #[arg(long, value_parser = arrival_process())]
+    arrivals: Option<Arrivals>,
     /// The rate rises linearly over this time (open loop) [default: 0s].
     #[arg(long, value_name = "TIME")]
     ramp: Option<Nanos>,
@@ -127,13 +128,6 @@ pub(super) struct UserLoad {
     /// Send nothing: measures the generator's own ceiling.
     #[arg(long, conflicts_with_all = ["load", "check", "drop", "replace_foreign"])]
     pub(super) noop: bool,
-}
-
-/// How the transactions of an open loop are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ArrivalKind {
-    Poisson,
-    Uniform,
 }
 
 /// The weights that a command sets.
@@ -210,10 +204,7 @@ impl UserLoad {
     }
 
     fn arrivals(&self) -> Arrivals {
-        match self.arrivals {
-            None | Some(ArrivalKind::Poisson) => Arrivals::Poisson,
-            Some(ArrivalKind::Uniform) => Arrivals::Uniform,
-        }
+        self.arrivals.unwrap_or(Arrivals::Poisson)
     }
 
     /// What makes users begin transactions.

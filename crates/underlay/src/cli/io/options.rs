@@ -1,8 +1,9 @@
 //! The options of `underlay io`, and which of them contradict each other.
 
+use crate::cli::arrival_process::arrival_process;
 use crate::cli::complaints::Complaints;
 use crate::cli::whole_number::whole_number;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use underlay_blockio::Caching;
@@ -47,8 +48,8 @@ pub struct LoadArguments {
     #[arg(long, value_name = "PER_SECOND", conflicts_with_all = ["max", "curve"], help_heading = "Load")]
     pub rate: Option<f64>,
     /// Arrival process of --rate or --curve [default: poisson].
-    #[arg(long, value_enum, help_heading = "Load")]
-    pub arrivals: Option<ArrivalKind>,
+    #[arg(long, value_parser = arrival_process(), help_heading = "Load")]
+    pub arrivals: Option<Arrivals>,
     /// Closed loop: drop the profile's rates.
     #[arg(long, help_heading = "Load")]
     pub max: bool,
@@ -135,24 +136,6 @@ pub struct LoadArguments {
     /// Print the result as JSON.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-}
-
-/// How arrivals are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalKind {
-    /// Independent of each other.
-    Poisson,
-    /// Evenly.
-    Uniform,
-}
-
-impl From<ArrivalKind> for Arrivals {
-    fn from(kind: ArrivalKind) -> Arrivals {
-        match kind {
-            ArrivalKind::Poisson => Arrivals::Poisson,
-            ArrivalKind::Uniform => Arrivals::Uniform,
-        }
-    }
 }
 
 impl LoadArguments {
@@ -293,7 +276,7 @@ impl LoadArguments {
 
     /// How requests of an open loop are spread.
     pub fn arrivals(&self) -> Arrivals {
-        self.arrivals.unwrap_or(ArrivalKind::Poisson).into()
+        self.arrivals.unwrap_or(Arrivals::Poisson)
     }
 
     /// The measured time.
