@@ -16,7 +16,7 @@ use underlay_model::calibration::{
     DepthPoint, Figures, Measurements, MixedPoint, Sustained, WriteMeasurements,
 };
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Region, RequestGenerator, Runs,
+    BlockStream, BlockWorkload, Concurrency, FlushPolicy, Locality, Region, RequestGenerator, Runs,
     SizeShare, Worker,
 };
 
@@ -306,7 +306,7 @@ fn workload(bytes: u32, read_share: f64, random_share: f64) -> BlockWorkload {
             locality: Locality::Uniform,
             runs: Runs::PerThread,
             region: Region::WHOLE,
-            durability: Durability::Cached,
+            durability: FlushPolicy::Cached,
         }],
     }
 }

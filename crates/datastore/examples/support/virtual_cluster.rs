@@ -6,7 +6,7 @@ use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_simulation::{ClientSpec, ClusterTarget, RunSpec, SimulationResult, Target, simulate};
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
+    BlockStream, BlockWorkload, Concurrency, FlushPolicy, Locality, Pace, Region, Runs, SizeShare,
 };
 
 use super::buffers::Buffers;
@@ -100,7 +100,7 @@ fn workload(read_share: f64, bytes: u32, random_share: f64) -> BlockWorkload {
         locality: Locality::Uniform,
         runs: Runs::PerThread,
         region: Region::WHOLE,
-        durability: Durability::Cached,
+        durability: FlushPolicy::Cached,
     };
     BlockWorkload { name: "load".to_string(), streams: vec![stream] }
 }

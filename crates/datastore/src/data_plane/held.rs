@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
 use std::ops::Range;
-use underlay_model::cluster::{Checksum, ComponentId, Durability};
+use underlay_model::cluster::{Checksum, ComponentId, DurabilityPoint};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const SECTOR: usize = 512;
@@ -27,7 +27,7 @@ struct Before {
 #[derive(Debug)]
 pub(super) struct Held<S> {
     store: S,
-    durability: Durability,
+    durability: DurabilityPoint,
     /// Oldest first; empty unless writes are volatile.
     undo: VecDeque<Before>,
     undo_bytes: usize,
@@ -101,7 +101,7 @@ pub(super) fn sums_for(bytes: &[u8], checksum: Checksum) -> Vec<u32> {
 }
 
 impl<S: BlockStore> Held<S> {
-    pub(super) fn new(store: S, durability: Durability) -> Held<S> {
+    pub(super) fn new(store: S, durability: DurabilityPoint) -> Held<S> {
         Held {
             store,
             durability,
@@ -161,7 +161,7 @@ impl<S: BlockStore> Held<S> {
 
     /// Whether a power cut can take what was written.
     pub(super) fn is_volatile(&self) -> bool {
-        self.durability == Durability::OnFlush
+        self.durability == DurabilityPoint::OnFlush
     }
 
     /// Limits the undo data to this many volatile bytes from the next write on.
@@ -364,7 +364,7 @@ impl<S: BlockStore> Held<S> {
     }
 
     fn remember(&mut self, offset: u64, length: usize) {
-        if self.durability == Durability::OnFlush {
+        if self.durability == DurabilityPoint::OnFlush {
             self.remember_anyway(offset, length);
         }
     }

@@ -13,7 +13,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use underlay_model::RequestId;
-use underlay_model::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
+use underlay_model::cluster::{ComponentId, DataCommand, DurabilityPoint, Piece, SetKind};
 
 /// A request's bytes while it is in flight.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl<M: StoreMaker> DataPlane<M> {
     }
 
     /// Adds a component that exists already: after a restart.
-    pub fn attach(&mut self, component: ComponentId, store: M::Store, durability: Durability) {
+    pub fn attach(&mut self, component: ComponentId, store: M::Store, durability: DurabilityPoint) {
         // Two stores of one component would each get a part of its writes.
         assert!(self.store(component).is_none(), "component {component} is attached once");
         self.components.put(component, Held::new(store, durability));
@@ -366,7 +366,7 @@ mod tests {
     use std::rc::Rc;
     use underlay_model::RequestId;
     use underlay_model::cluster::{
-        Checksum, ComponentId, Content, DataCommand, DeviceId, Durability, GroupId, Piece,
+        Checksum, ComponentId, Content, DataCommand, DeviceId, DurabilityPoint, GroupId, Piece,
         PieceMember, SetKind,
     };
 
@@ -430,7 +430,7 @@ mod tests {
             for slot in 0..kind.members() {
                 let component = ComponentId(u32::from(slot));
                 let device = DeviceId { group: GroupId(0), member: slot + 1 };
-                let durability = Durability::OnWrite;
+                let durability = DurabilityPoint::OnWrite;
                 let length_bytes = 1 << 20;
                 plane.execute(&DataCommand::Create { component, length_bytes, device, durability });
                 piece.push(PieceMember { component, slot, content: Content::Current });

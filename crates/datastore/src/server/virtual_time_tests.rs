@@ -24,7 +24,7 @@ use underlay_simulation::{
     simulate,
 };
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
+    BlockStream, BlockWorkload, Concurrency, FlushPolicy, Locality, Pace, Region, Runs, SizeShare,
 };
 
 const SEED: RootSeed = RootSeed(1);
@@ -174,7 +174,7 @@ fn workload(read_share: f64, bytes: u32, random_share: f64) -> BlockWorkload {
         locality: Locality::Uniform,
         runs: Runs::PerThread,
         region: Region::WHOLE,
-        durability: Durability::Cached,
+        durability: FlushPolicy::Cached,
     };
     BlockWorkload { name: "load".to_string(), streams: vec![stream] }
 }

@@ -5,8 +5,8 @@
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_datastore::data_plane::{BlockStore, DataPlane, Delivered, MemoryStore, MemoryStores};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ClusterState, DeviceId, Durability, Fault,
-    Found, HostId, HostSpec, Method, NetworkSpec, Outcome, Policy, Restart, ReturnedContent,
+    Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ClusterState, DeviceId, DurabilityPoint,
+    Fault, Found, HostId, HostSpec, Method, NetworkSpec, Outcome, Policy, Restart, ReturnedContent,
     VolumeId,
 };
 use underlay_model::{DiskGroupSpec, Operation, Request, RequestId, builtin};
@@ -144,8 +144,8 @@ impl Bench {
     fn restart(&mut self, mut state: ClusterState) {
         let old = std::mem::replace(&mut self.data, DataPlane::new(MemoryStores));
         let durability = match self.power {
-            Power::Protected => Durability::OnWrite,
-            Power::Volatile => Durability::OnFlush,
+            Power::Protected => DurabilityPoint::OnWrite,
+            Power::Volatile => DurabilityPoint::OnFlush,
         };
         for (id, store) in old.into_stores() {
             let held = store.allocated_blocks().map(|block| (block * 4096, 4096)).collect();

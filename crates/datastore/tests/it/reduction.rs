@@ -12,8 +12,8 @@ use underlay_datastore::data_plane::{BlockStore, DataPlane, MemoryStore, MemoryS
 use underlay_datastore::reduction::{MemoryPrints, ReducedGroup, Space, Sweep, compressed_length};
 use underlay_model::cluster::{
     Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentId, DataCommand,
-    DeviceId, Durability, Fault, GroupId, HostId, HostSpec, Leaving, Method, NetworkSpec, Policy,
-    Restart, ReturnedContent, VolumeId,
+    DeviceId, DurabilityPoint, Fault, GroupId, HostId, HostSpec, Leaving, Method, NetworkSpec,
+    Policy, Restart, ReturnedContent, VolumeId,
 };
 use underlay_model::{DiskGroupSpec, Reduction, ReductionCosts, Request, RequestId, builtin};
 
@@ -51,7 +51,7 @@ struct World {
     copied: u64,
 }
 
-fn spec(random: &mut Pcg64, durability: Durability) -> ClusterSpec {
+fn spec(random: &mut Pcg64, durability: DurabilityPoint) -> ClusterSpec {
     let device = |name: &str, mib: u64| {
         let mut profile = builtin::find(name).expect("built in");
         profile.capacity = Bytes::from_mib(mib);
@@ -59,7 +59,7 @@ fn spec(random: &mut Pcg64, durability: Durability) -> ClusterSpec {
     };
     let host = |index: usize| {
         let mut cache = device("dc1500m-960", 4);
-        cache.power_loss_protected = durability == Durability::OnWrite;
+        cache.power_loss_protected = durability == DurabilityPoint::OnWrite;
         let capacity = vec![device("dc500m-1920", 24), device("dc500m-1920", 24)];
         let mut group = DiskGroupSpec::new("g", cache, capacity);
         group.write_buffer.usable = Bytes::from_mib(1);
@@ -96,7 +96,8 @@ fn policies() -> [Policy; 4] {
 impl World {
     fn new(seed: u64) -> World {
         let mut random = RootSeed(seed).stream("reduction", 0);
-        let durability = [Durability::OnWrite, Durability::OnFlush][random.random_range(0..2)];
+        let durability =
+            [DurabilityPoint::OnWrite, DurabilityPoint::OnFlush][random.random_range(0..2)];
         let spec = spec(&mut random, durability);
         let cluster = Cluster::new(spec.clone(), RootSeed(seed)).expect("valid");
         let mut world = World {
@@ -267,7 +268,7 @@ impl World {
                 store.read(block * BLOCK as u64, &mut bytes).expect("memory");
                 self.counted.insert((component, block), bytes);
             }
-            self.data.attach(component, store, Durability::OnWrite);
+            self.data.attach(component, store, DurabilityPoint::OnWrite);
             self.data.track(component);
         }
         self.collect();

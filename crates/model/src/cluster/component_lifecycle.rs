@@ -2,7 +2,7 @@
 //!
 //! What is not here: why one is needed, where it goes (`placement`), and which slot it fills.
 
-use super::data_command::{DataCommand, Durability};
+use super::data_command::{DataCommand, DurabilityPoint};
 use super::event::{ComponentState, ResyncReason};
 use super::ids::{ComponentId, DeviceId, VolumeId};
 use super::object::{Component, Layout};
@@ -37,7 +37,7 @@ impl Storage {
         disk.used += new.reserved;
         self.inventory.count_on_host(self.inventory.host_of(new.place.group));
         // Other devices lose nothing in a power cut, so there is nothing to record.
-        let volatile = (durability == Durability::OnFlush).then(|| Volatile::new(rows));
+        let volatile = (durability == DurabilityPoint::OnFlush).then(|| Volatile::new(rows));
         self.objects.add_component(Component {
             id,
             volume: new.volume,

@@ -158,9 +158,9 @@ impl fmt::Debug for Piece {
     }
 }
 
-/// How long a component's writes stay volatile.
+/// The point at which a write to a component is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
+pub enum DurabilityPoint {
     /// An acknowledged write is durable.
     OnWrite,
     /// A power cut may take what was written since the last [`DataCommand::Persist`].
@@ -178,8 +178,8 @@ pub enum DataCommand {
         length_bytes: u64,
         /// The device it lies on; member 1.. of its group.
         device: DeviceId,
-        /// What a power cut takes.
-        durability: Durability,
+        /// When its writes are durable.
+        durability: DurabilityPoint,
     },
     /// The component is not needed any more.
     Remove {

@@ -141,7 +141,7 @@ mod state_restoring;
 mod tests;
 
 pub use cluster::Cluster;
-pub use data_command::{Content, DataCommand, Durability, MEMBERS_MAX, Piece, PieceMember};
+pub use data_command::{Content, DataCommand, DurabilityPoint, MEMBERS_MAX, Piece, PieceMember};
 pub use event::{
     Ailment, ClusterEvent, ComponentState, IoFailure, Notice, Outcome, Reachability, ResyncReason,
     VolumeFinished,

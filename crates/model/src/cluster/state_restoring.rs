@@ -3,7 +3,7 @@
 //! What is not here: the data. The driver attaches the stores of existing components.
 
 use super::cluster::Cluster;
-use super::data_command::Durability;
+use super::data_command::DurabilityPoint;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::{Geometry, SetKind};
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
@@ -139,7 +139,7 @@ impl Storage {
             RegionSet::from_runs(rows, runs)
                 .ok_or_else(|| misfit(format!("regions of component {number} are beyond its end")))
         };
-        let volatile = group.durability == Durability::OnFlush;
+        let volatile = group.durability == DurabilityPoint::OnFlush;
         Ok(Component {
             id: ComponentId(number),
             // Filled in by its volume.

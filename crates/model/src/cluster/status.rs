@@ -3,7 +3,7 @@
 //! Nothing here changes the cluster.
 
 use super::cluster::Cluster;
-use super::data_command::Durability;
+use super::data_command::DurabilityPoint;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
@@ -374,7 +374,7 @@ impl Cluster {
     /// Whether all disk groups keep what they acknowledged when the power fails.
     pub fn is_durable(&self) -> bool {
         let mut groups = self.storage.inventory.groups().iter();
-        groups.all(|group| group.durability == Durability::OnWrite)
+        groups.all(|group| group.durability == DurabilityPoint::OnWrite)
     }
 
     /// For how long requests have occupied what all volumes of a host share; none if there is no such host.

@@ -2,7 +2,7 @@
 //!
 //! What is not here: which hosts answer ([`super::membership::Membership`]).
 
-use super::data_command::Durability;
+use super::data_command::DurabilityPoint;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId};
 use crate::disk_group::{DiskGroup, DiskGroupSpec, Reduction};
 use crate::profile::DeviceProfile;
@@ -154,7 +154,7 @@ pub(super) struct Group {
     /// Cache device first.
     pub(super) members: Vec<Member>,
     pub(super) disks: Vec<Disk>,
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityPoint,
     /// Whether any failed device fails the group: deduplicated data is spread over all of them.
     fails_together: bool,
     /// Components being filled here, in turn.
@@ -178,9 +178,9 @@ impl Group {
             members: vec![member; spec.capacity.len() + 1],
             disks: spec.capacity.iter().map(|profile| Disk::new(profile.capacity.0)).collect(),
             durability: if spec.cache.is_durable() {
-                Durability::OnWrite
+                DurabilityPoint::OnWrite
             } else {
-                Durability::OnFlush
+                DurabilityPoint::OnFlush
             },
             fails_together: spec.reduction != Reduction::Off,
             engine: DiskGroup::new(spec.clone(), group_seed(seed, id)),

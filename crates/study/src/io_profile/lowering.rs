@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use underlay_workload::arrivals;
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, ContentSpec, Durability, IoJob, IoProfile, Locality,
+    BlockStream, BlockWorkload, Concurrency, ContentSpec, FlushPolicy, IoJob, IoProfile, Locality,
     Pace, Provenance, Region, Runs, SizeShare, Zone,
 };
 
@@ -267,13 +267,13 @@ impl Lowering<'_> {
         None
     }
 
-    fn durability(&mut self, file: &Section<file::Stream>) -> Option<Durability> {
+    fn durability(&mut self, file: &Section<file::Stream>) -> Option<FlushPolicy> {
         let every = file.flush_every.get().map_or(1, |every| *every as u32);
         match file.durability {
             Entry::Refused => None,
-            Entry::Given { value: WriteMode::Flush, .. } => Some(Durability::FlushEvery(every)),
-            Entry::Absent if file.flush_every.is_absent() => Some(Durability::Cached),
-            Entry::Absent => Some(Durability::FlushEvery(every)),
+            Entry::Given { value: WriteMode::Flush, .. } => Some(FlushPolicy::FlushEvery(every)),
+            Entry::Absent if file.flush_every.is_absent() => Some(FlushPolicy::Cached),
+            Entry::Absent => Some(FlushPolicy::FlushEvery(every)),
             Entry::Given { value, .. } => {
                 if let Some(span) = file.flush_every.span() {
                     let message = format!("`flush-every` with durability `{}`", value.as_str());
@@ -281,8 +281,8 @@ impl Lowering<'_> {
                     self.report.at(&span, "conflict", message, "nothing is flushed", remedy);
                 }
                 Some(match value {
-                    WriteMode::WriteThrough => Durability::WriteThrough,
-                    _ => Durability::Cached,
+                    WriteMode::WriteThrough => FlushPolicy::WriteThrough,
+                    _ => FlushPolicy::Cached,
                 })
             }
         }

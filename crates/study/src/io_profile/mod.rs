@@ -134,7 +134,7 @@ mod tests {
     };
     use crate::problem::Source;
     use underlay_core::Bytes;
-    use underlay_workload::block::{Durability, Locality, Provenance, Runs};
+    use underlay_workload::block::{FlushPolicy, Locality, Provenance, Runs};
 
     fn codes(text: &str) -> Vec<(&'static str, usize)> {
         let source = Source { name: "p.toml".to_string(), text: text.to_string() };
@@ -172,7 +172,7 @@ mod tests {
         let rates: Vec<_> = fleet.jobs.iter().map(|job| job.rate_per_second()).collect();
         assert_eq!(rates, [Some(1500.0), Some(300.0)]);
         let redo = find_io_profile("redo-log").unwrap();
-        assert_eq!(redo.jobs[0].workload.streams[0].durability, Durability::FlushEvery(1));
+        assert_eq!(redo.jobs[0].workload.streams[0].durability, FlushPolicy::FlushEvery(1));
         assert!(redo.is_durable() && !sql.is_durable());
         assert_eq!(find_io_profile("vdi-monday-login").unwrap().provenance, Provenance::Model);
         assert_eq!(find_io_profile("hcibench-8k-50-50").unwrap().content.compress_ratio, 2.0);

@@ -40,12 +40,12 @@ pub struct BlockStream {
     /// The part of the volume it uses.
     pub region: Region,
     /// What its writes ask of volatile caches.
-    pub durability: Durability,
+    pub durability: FlushPolicy,
 }
 
-/// What the writes of a stream ask of volatile caches.
+/// How the writes of a stream get through volatile caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
+pub enum FlushPolicy {
     /// Nothing: an acknowledged write may be lost in a power cut.
     Cached,
     /// Every write is durable when it is acknowledged (`RWF_DSYNC`; FUA where the device has it).
@@ -243,7 +243,7 @@ impl BlockStream {
         let single = self.runs == Runs::PerThread || self.sizes.len() <= 1;
         let rule = "threads that share one sequential run need a single size";
         require("runs", "interleaved".to_string(), rule, single);
-        let flushes = self.durability != Durability::FlushEvery(0);
+        let flushes = self.durability != FlushPolicy::FlushEvery(0);
         require("flush-every", "0".to_string(), "flush after at least 1 write", flushes);
         if let Some((value, rule)) = self.locality.problem() {
             require("locality", value, rule, false);
@@ -274,7 +274,9 @@ impl BlockStream {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockWorkload, Concurrency, Durability, Region, Runs, SizeShare, WorkloadProblem};
+    use super::{
+        BlockWorkload, Concurrency, FlushPolicy, Region, Runs, SizeShare, WorkloadProblem,
+    };
     use crate::block::locality::{Locality, Zone};
     use crate::block::samples;
     use underlay_core::Bytes;
@@ -296,7 +298,7 @@ mod tests {
         stream.sizes =
             vec![SizeShare { bytes: 1000, weight: 1.0 }, SizeShare { bytes: 0, weight: 1.0 }];
         stream.runs = Runs::Interleaved;
-        stream.durability = Durability::FlushEvery(0);
+        stream.durability = FlushPolicy::FlushEvery(0);
         stream.locality = Locality::Zones(vec![Zone { space_share: 0.5, access_share: 0.2 }]);
         let problems = bad.problems(Bytes::from_gib(1), ONE);
         let fields: Vec<_> = problems

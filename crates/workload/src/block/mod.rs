@@ -33,7 +33,7 @@ mod samples;
 pub use content::{Content, ContentProblem, ContentSpec};
 pub use curve::{CurvePoint, curve_rate};
 pub use description::{
-    BlockStream, BlockWorkload, Concurrency, Durability, Pace, Region, Runs, SizeShare,
+    BlockStream, BlockWorkload, Concurrency, FlushPolicy, Pace, Region, Runs, SizeShare,
     WorkloadProblem,
 };
 pub use generator::{Access, BlockRequest, RequestGenerator, Worker};

@@ -4,7 +4,7 @@
 //! Values only. Where profiles come from, and how they are written, is the `study` crate's.
 
 use super::content::ContentSpec;
-use super::description::{BlockWorkload, Concurrency, Durability, Pace, WorkloadProblem};
+use super::description::{BlockWorkload, Concurrency, FlushPolicy, Pace, WorkloadProblem};
 use underlay_core::Bytes;
 use underlay_core::words;
 
@@ -72,7 +72,7 @@ impl IoProfile {
     /// Whether writes ask volatile caches for anything.
     pub fn is_durable(&self) -> bool {
         let mut streams = self.jobs.iter().flat_map(|job| &job.workload.streams);
-        streams.any(|stream| stream.durability != Durability::Cached)
+        streams.any(|stream| stream.durability != FlushPolicy::Cached)
     }
 
     /// All streams as one workload whose threads serve all of them: jobs weigh as much as their rates, or all

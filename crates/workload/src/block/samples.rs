@@ -1,6 +1,6 @@
 //! Workloads for the tests of this module. Those for users are files of the `study` crate.
 
-use super::description::{BlockStream, BlockWorkload, Durability, Region, Runs, SizeShare};
+use super::description::{BlockStream, BlockWorkload, FlushPolicy, Region, Runs, SizeShare};
 use super::locality::{Locality, Zone};
 
 const KIB: u32 = 1024;
@@ -15,7 +15,7 @@ fn stream(name: &str, read_percent: u32, kib: u32, random_share: f64) -> BlockSt
         locality: Locality::Uniform,
         runs: if random_share > 0.0 { Runs::PerThread } else { Runs::Interleaved },
         region: Region::WHOLE,
-        durability: Durability::Cached,
+        durability: FlushPolicy::Cached,
     }
 }
 

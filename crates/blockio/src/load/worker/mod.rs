@@ -21,7 +21,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_workload::arrivals::{ArrivalSchedule, Share};
-use underlay_workload::block::{Durability, Pace, RequestGenerator, Worker as Thread};
+use underlay_workload::block::{FlushPolicy, Pace, RequestGenerator, Worker as Thread};
 
 /// How long a worker sleeps whose requests all wait for those of other workers.
 const CONFLICT_PAUSE: Duration = Duration::from_micros(50);
@@ -105,7 +105,7 @@ pub(super) struct Worker<'a> {
     /// Of the threads of the workload that this worker serves.
     generators: Vec<RequestGenerator>,
     thread_numbers: Vec<u32>,
-    durability: Vec<Durability>,
+    durability: Vec<FlushPolicy>,
     /// Writes since the last flush, per thread and stream.
     unflushed: Vec<u32>,
     slots: Vec<Slot>,

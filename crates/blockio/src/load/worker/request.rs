@@ -8,7 +8,7 @@ use crate::load::spec::OnError;
 use crate::verify::journal::Mark;
 use std::io;
 use std::time::Duration;
-use underlay_workload::block::{Access, Durability, Pace};
+use underlay_workload::block::{Access, FlushPolicy, Pace};
 
 /// After an error, so that a target that fails at once does not fail a million times a second.
 const ERROR_PAUSE: Duration = Duration::from_millis(1);
@@ -66,7 +66,7 @@ impl Worker<'_> {
                 self.ring.read(slot, offset, length);
             }
             Access::Write => {
-                let through = self.durability[request.stream] == Durability::WriteThrough;
+                let through = self.durability[request.stream] == FlushPolicy::WriteThrough;
                 match self.verifier {
                     None => {
                         // Different bytes for each write, wherever it goes.
@@ -173,8 +173,8 @@ impl Worker<'_> {
             Operation::Write => {
                 verifier.end_write(offset, length, state.mark, succeeded);
                 let kind = match self.durability[request.stream] {
-                    Durability::WriteThrough => Mark::Durable,
-                    Durability::Cached | Durability::FlushEvery(_) => Mark::Acknowledged,
+                    FlushPolicy::WriteThrough => Mark::Durable,
+                    FlushPolicy::Cached | FlushPolicy::FlushEvery(_) => Mark::Acknowledged,
                 };
                 succeeded.then(|| verifier.write_mark(kind, offset, length, state.mark))
             }
@@ -187,7 +187,7 @@ impl Worker<'_> {
 
     fn must_flush(&mut self, state: &Slot) -> bool {
         let stream = state.request.stream;
-        let Durability::FlushEvery(every) = self.durability[stream] else { return false };
+        let FlushPolicy::FlushEvery(every) = self.durability[stream] else { return false };
         let count = &mut self.unflushed[state.thread as usize * self.durability.len() + stream];
         *count += 1;
         if *count < every {

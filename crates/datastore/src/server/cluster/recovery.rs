@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::data_plane::{BLOCK_BYTES, DataPlane, MarkLog, StoreError, StoreMaker};
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
+    Cluster, ClusterSpec, ClusterState, ComponentId, DurabilityPoint, Found, Restart, VolumeId,
 };
 
 use super::fault_refusal::FaultRefusal;
@@ -80,7 +80,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
             };
             let store = store.map_err(|error| misfit(error.to_string()))?;
             let durability = durability.get(device.group.0 as usize).copied();
-            data.attach(component, store, durability.unwrap_or(Durability::OnWrite));
+            data.attach(component, store, durability.unwrap_or(DurabilityPoint::OnWrite));
         }
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
@@ -247,13 +247,15 @@ fn correct(
 }
 
 /// What a power cut takes from components of each disk group: as the model decides it for new ones.
-fn durability_of_groups(spec: &ClusterSpec) -> Vec<Durability> {
+fn durability_of_groups(spec: &ClusterSpec) -> Vec<DurabilityPoint> {
     let groups = spec.hosts.iter().flat_map(|host| &host.groups);
     groups
-        .map(
-            |group| {
-                if group.cache.is_durable() { Durability::OnWrite } else { Durability::OnFlush }
-            },
-        )
+        .map(|group| {
+            if group.cache.is_durable() {
+                DurabilityPoint::OnWrite
+            } else {
+                DurabilityPoint::OnFlush
+            }
+        })
         .collect()
 }

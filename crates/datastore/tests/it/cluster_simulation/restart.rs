@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use underlay_core::RootSeed;
 use underlay_datastore::data_plane::{BLOCK_BYTES, DataPlane};
 use underlay_model::Operation;
-use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, HostId, Restart};
+use underlay_model::cluster::{Cluster, ComponentId, DurabilityPoint, Found, HostId, Restart};
 
 impl World {
     /// From now on it may happen at any step, and in the midst of one.
@@ -45,8 +45,8 @@ impl World {
         }
         self.data.note_intents(Box::new(self.intents.clone()));
         let durability = match self.power {
-            Power::Protected => Durability::OnWrite,
-            Power::Volatile => Durability::OnFlush,
+            Power::Protected => DurabilityPoint::OnWrite,
+            Power::Volatile => DurabilityPoint::OnFlush,
         };
         for record in state.components.clone() {
             let id = ComponentId(record.component);

@@ -10,7 +10,7 @@ use underlay_study::{
     Colour, Source, builtin_io_profiles, find_io_profile, parse_io_profile, suggest_io_profile,
 };
 use underlay_workload::block::{
-    BlockStream, Content, Durability, IoProfile, Locality, Runs, SizeShare, Zone,
+    BlockStream, Content, FlushPolicy, IoProfile, Locality, Runs, SizeShare, Zone,
 };
 
 /// Requests in flight of one job that a ring has room for.
@@ -113,8 +113,8 @@ fn change_streams(options: &LoadArguments, profile: &mut IoProfile, complaints: 
         }
         if stream.read_share < 1.0 {
             match (options.flush_every, options.write_through) {
-                (Some(every), _) => stream.durability = Durability::FlushEvery(every.max(1)),
-                (None, true) => stream.durability = Durability::WriteThrough,
+                (Some(every), _) => stream.durability = FlushPolicy::FlushEvery(every.max(1)),
+                (None, true) => stream.durability = FlushPolicy::WriteThrough,
                 (None, false) => {}
             }
         }

@@ -21,7 +21,7 @@ use underlay_record::{
     RunStatus, WriteError,
 };
 use underlay_workload::block::curve::PERCENTS;
-use underlay_workload::block::{Durability, IoProfile};
+use underlay_workload::block::{FlushPolicy, IoProfile};
 
 /// A record with its run.
 pub struct Recording {
@@ -216,7 +216,7 @@ fn kinds(profile: &IoProfile, targets: usize) -> Vec<KindKey> {
         for job in &profile.jobs {
             for stream in &job.workload.streams {
                 let writes = stream.read_share < 1.0;
-                let flushes = matches!(stream.durability, Durability::FlushEvery(_));
+                let flushes = matches!(stream.durability, FlushPolicy::FlushEvery(_));
                 let can = |operation: &Operation| match operation {
                     Operation::Read => stream.read_share > 0.0,
                     Operation::Write => writes,
