@@ -21,10 +21,10 @@ const SLOTS: u32 = 16;
 
 /// A session that says that a run is in progress until it is dropped.
 pub struct RunLock {
-    _session: Holder,
+    _session: LockSession,
 }
 
-enum Holder {
+enum LockSession {
     Postgres { _client: Client },
     Mariadb { _conn: Conn },
 }
@@ -39,7 +39,7 @@ pub async fn hold(target: &Target, workload: &str) -> Result<RunLock, SessionErr
                 .batch_execute(&sql)
                 .await
                 .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
-            Holder::Postgres { _client: client }
+            LockSession::Postgres { _client: client }
         }
         Engine::Mariadb => {
             let mut conn = mariadb::connect(&target.with_database("")).await?;
@@ -54,7 +54,7 @@ pub async fn hold(target: &Target, workload: &str) -> Result<RunLock, SessionErr
                     break;
                 }
             }
-            Holder::Mariadb { _conn: conn }
+            LockSession::Mariadb { _conn: conn }
         }
     };
     Ok(RunLock { _session })

@@ -15,7 +15,7 @@ use super::protocol::{
     TimingStatus, VolumeStatus,
 };
 use super::supervisor::{Problem, Supervisor};
-use super::volumes::{Attached, Holder, once_let_go, stored_bytes};
+use super::volumes::{Attached, NotFree, once_free, stored_bytes};
 use crate::control::{
     Answer, ClusterParts, Command, ComponentEntry, Condition, CopyStat, DeviceStat, Stat,
     TimingEntry, VolumeStat,
@@ -124,15 +124,15 @@ impl Supervisor {
     /// Refuses while NBD clients are connected with a volume, or with any.
     pub(super) fn check_nbd_clients(&mut self, name: Option<&str>) -> Result<(), Problem> {
         let is_meant = |volume: &&VolumeStat| name.is_none_or(|name| volume.name == name);
-        once_let_go(|| {
-            let stat = self.stat().map_err(|error| Holder::Nobody(error.to_string()))?;
+        once_free(|| {
+            let stat = self.stat().map_err(|error| NotFree::Failed(error.to_string()))?;
             let used = stat.volumes.iter().filter(is_meant).find(|volume| volume.nbd_clients > 0);
             used.map_or(Ok(()), |used| {
                 let VolumeStat { name, nbd_clients, .. } = used;
                 let text = format!(
                     "volume `{name}` is in use over NBD, by {nbd_clients} connections; close them first"
                 );
-                Err(Holder::User(text))
+                Err(NotFree::InUse(text))
             })
         })
         .map_err(Problem::Refused)

@@ -33,7 +33,7 @@ pub(super) struct Places {
 }
 
 /// How long a program that has ended may still hold files: an io_uring closes them a moment after its process's end.
-const LET_GO_LIMIT: Duration = Duration::from_secs(2);
+const FREE_LIMIT: Duration = Duration::from_secs(2);
 
 /// A volume with a block device.
 pub(super) struct Attached {
@@ -189,20 +189,20 @@ impl Attached {
 /// Refuses while a volume that is mounted there, or its block device, is in use. Changes nothing.
 pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Result<(), String> {
     match mount {
-        Some(target) => once_let_go(|| match is_in_use(target) {
-            Ok(true) => Err(Holder::User(in_use_on(name, target))),
+        Some(target) => once_free(|| match is_in_use(target) {
+            Ok(true) => Err(NotFree::InUse(in_use_on(name, target))),
             Ok(false) => Ok(()),
-            Err(error) => Err(Holder::Nobody(error.to_string())),
+            Err(error) => Err(NotFree::Failed(error.to_string())),
         }),
         // Opening exclusively fails while it is mounted or another process holds it that way. Whatever else an
         // attempt meets is no user.
-        None => once_let_go(|| {
+        None => once_free(|| {
             let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device);
             match opened {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                     let device = device.display();
                     let text = format!("the block device {device} of volume `{name}` is in use");
-                    Err(Holder::User(text))
+                    Err(NotFree::InUse(text))
                 }
                 _ => Ok(()),
             }
@@ -213,10 +213,10 @@ pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Res
 /// Unmounts a volume that is mounted there, unless it is in use.
 pub(super) fn unmount_free(name: &str, mount: Option<&Path>) -> Result<(), String> {
     let Some(target) = mount else { return Ok(()) };
-    once_let_go(|| match unmount(target, UnmountFlags::empty()) {
+    once_free(|| match unmount(target, UnmountFlags::empty()) {
         Ok(()) | Err(Errno::INVAL) => Ok(()),
-        Err(Errno::BUSY) => Err(Holder::User(in_use_on(name, target))),
-        Err(error) => Err(Holder::Nobody(format!("volume `{name}` does not unmount: {error}"))),
+        Err(Errno::BUSY) => Err(NotFree::InUse(in_use_on(name, target))),
+        Err(error) => Err(NotFree::Failed(format!("volume `{name}` does not unmount: {error}"))),
     })
 }
 
@@ -228,23 +228,23 @@ fn in_use_on(name: &str, target: &Path) -> String {
 }
 
 /// Why a volume is not free.
-pub(super) enum Holder {
+pub(super) enum NotFree {
     /// It is in use, perhaps only for a moment.
-    User(String),
+    InUse(String),
     /// Waiting would not help.
-    Nobody(String),
+    Failed(String),
 }
 
 /// Tries again as long as a program that has just ended may still hold files.
-pub(super) fn once_let_go(mut attempt: impl FnMut() -> Result<(), Holder>) -> Result<(), String> {
-    let deadline = Instant::now() + LET_GO_LIMIT;
+pub(super) fn once_free(mut attempt: impl FnMut() -> Result<(), NotFree>) -> Result<(), String> {
+    let deadline = Instant::now() + FREE_LIMIT;
     loop {
         match attempt() {
             Ok(()) => return Ok(()),
-            Err(Holder::User(_)) if Instant::now() < deadline => {
+            Err(NotFree::InUse(_)) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(20));
             }
-            Err(Holder::User(text) | Holder::Nobody(text)) => return Err(text),
+            Err(NotFree::InUse(text) | NotFree::Failed(text)) => return Err(text),
         }
     }
 }
@@ -256,19 +256,19 @@ pub(super) fn stored_bytes(file: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Holder, once_let_go};
+    use super::{NotFree, once_free};
 
     #[test]
-    fn who_is_about_to_let_go_is_waited_for() {
+    fn a_volume_about_to_be_free_is_waited_for() {
         let mut attempts = 0;
-        let outcome = once_let_go(|| {
+        let outcome = once_free(|| {
             attempts += 1;
-            if attempts < 3 { Err(Holder::User("in use".to_string())) } else { Ok(()) }
+            if attempts < 3 { Err(NotFree::InUse("in use".to_string())) } else { Ok(()) }
         });
         assert_eq!((outcome, attempts), (Ok(()), 3));
-        let outcome = once_let_go(|| {
+        let outcome = once_free(|| {
             attempts += 1;
-            Err(Holder::Nobody("broken".to_string()))
+            Err(NotFree::Failed("broken".to_string()))
         });
         assert_eq!((outcome, attempts), (Err("broken".to_string()), 4));
     }

@@ -17,7 +17,7 @@ pub(super) struct Link {
 
 /// The root of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
+pub(super) enum ChainRoot {
     /// A session in this state.
     Session(WaitKey),
     /// No session: a prepared transaction.
@@ -26,7 +26,7 @@ pub(super) enum Holder {
     Unknown,
 }
 
-impl Holder {
+impl ChainRoot {
     /// The key it is counted under.
     pub(super) fn into_key(self) -> WaitKey {
         let nameless = |state: &str| WaitKey {
@@ -36,9 +36,9 @@ impl Holder {
             backend_type: String::new(),
         };
         match self {
-            Holder::Session(key) => key,
-            Holder::Prepared => nameless("prepared transaction"),
-            Holder::Unknown => nameless("unknown"),
+            ChainRoot::Session(key) => key,
+            ChainRoot::Prepared => nameless("prepared transaction"),
+            ChainRoot::Unknown => nameless("unknown"),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Holder {
 pub(super) const LOCK: &str = "Lock";
 
 /// The root for every waiter whose blockers were looked up and found: one entry per waiter.
-pub(super) fn roots(links: &BTreeMap<i32, Link>, waiters: &[i32]) -> Vec<Holder> {
+pub(super) fn roots(links: &BTreeMap<i32, Link>, waiters: &[i32]) -> Vec<ChainRoot> {
     let blocked = |waiter: &&i32| {
         let blockers = links.get(waiter).and_then(|link| link.blockers.as_ref());
         // It is no longer blocked: it got the lock between the two readings.
@@ -57,7 +57,7 @@ pub(super) fn roots(links: &BTreeMap<i32, Link>, waiters: &[i32]) -> Vec<Holder>
 }
 
 /// Breadth first over the blockers; the first session that does not wait on a lock is the root.
-fn root(links: &BTreeMap<i32, Link>, waiter: i32) -> Holder {
+fn root(links: &BTreeMap<i32, Link>, waiter: i32) -> ChainRoot {
     let mut visited = BTreeSet::from([waiter]);
     let mut level = vec![waiter];
     let mut prepared = false;
@@ -72,7 +72,7 @@ fn root(links: &BTreeMap<i32, Link>, waiter: i32) -> Holder {
                 prepared |= *blocker == 0;
                 match links.get(blocker) {
                     Some(link) if link.key.class != LOCK => {
-                        return Holder::Session(link.key.clone());
+                        return ChainRoot::Session(link.key.clone());
                     }
                     Some(_) => next.push(*blocker),
                     None => {}
@@ -81,12 +81,12 @@ fn root(links: &BTreeMap<i32, Link>, waiter: i32) -> Holder {
         }
         level = next;
     }
-    if prepared { Holder::Prepared } else { Holder::Unknown }
+    if prepared { ChainRoot::Prepared } else { ChainRoot::Unknown }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Holder, LOCK, Link, roots};
+    use super::{ChainRoot, LOCK, Link, roots};
     use crate::item::WaitKey;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ mod tests {
             (3, waits_for(&[2])),
             (4, waits_for(&[2, 3])),
         ]);
-        assert_eq!(roots(&links, &[2, 3, 4]), vec![Holder::Session(key("IO")); 3]);
+        assert_eq!(roots(&links, &[2, 3, 4]), vec![ChainRoot::Session(key("IO")); 3]);
     }
 
     #[test]
@@ -131,11 +131,11 @@ mod tests {
             (6, Link { key: key(LOCK), blockers: None }),
             (7, waits_for(&[6])),
         ]);
-        assert_eq!(roots(&links, &[1]), [Holder::Unknown], "a deadlock");
-        assert_eq!(roots(&links, &[3]), [Holder::Unknown], "gone");
-        assert_eq!(roots(&links, &[4]), [Holder::Prepared]);
+        assert_eq!(roots(&links, &[1]), [ChainRoot::Unknown], "a deadlock");
+        assert_eq!(roots(&links, &[3]), [ChainRoot::Unknown], "gone");
+        assert_eq!(roots(&links, &[4]), [ChainRoot::Prepared]);
         assert_eq!(roots(&links, &[5, 6]), [], "not blocked, not looked up");
-        assert_eq!(roots(&links, &[7]), [Holder::Unknown], "longer than was looked up");
+        assert_eq!(roots(&links, &[7]), [ChainRoot::Unknown], "longer than was looked up");
     }
 
     proptest! {
@@ -155,7 +155,7 @@ mod tests {
             let blocked = waiters.iter().filter(|pid| !edges[**pid as usize - 1].is_empty());
             let roots = roots(&links, &waiters);
             prop_assert_eq!(roots.len(), blocked.count());
-            let waits = |root: &Holder| matches!(root, Holder::Session(key) if key.class == LOCK);
+            let waits = |root: &ChainRoot| matches!(root, ChainRoot::Session(key) if key.class == LOCK);
             prop_assert!(!roots.iter().any(waits));
         }
     }

@@ -410,7 +410,7 @@ impl Waits {
     }
 
     /// Counts one following of locks.
-    fn followed(&mut self, begin: Nanos, end: Nanos, holders: Vec<chain::Holder>) {
+    fn followed(&mut self, begin: Nanos, end: Nanos, holders: Vec<chain::ChainRoot>) {
         self.costs.holders += 1;
         self.costs.holders_time_ns += end.saturating_sub(begin).0;
         self.tally.add_holders(begin, end, holders);

@@ -1,6 +1,6 @@
 //! Adds up session samples between two ticks. Pure.
 
-use super::chain::Holder;
+use super::chain::ChainRoot;
 use super::root::Roots;
 use super::sample::{Sample, Sampled, is_client, with_doing};
 use crate::item::{Item, WaitKey};
@@ -43,7 +43,7 @@ impl Tally {
     }
 
     /// Counts the roots of the lock chains of one sample; none when no session waited.
-    pub(super) fn add_holders(&mut self, begin: Nanos, end: Nanos, holders: Vec<Holder>) {
+    pub(super) fn add_holders(&mut self, begin: Nanos, end: Nanos, holders: Vec<ChainRoot>) {
         self.extend(begin, end);
         self.holder_samples += 1;
         for holder in holders {
@@ -78,7 +78,7 @@ impl Tally {
 mod tests {
     use super::{Sample, Sampled, Tally};
     use crate::item::{Item, WaitKey};
-    use crate::samplers::waits::chain::Holder;
+    use crate::samplers::waits::chain::ChainRoot;
     use crate::samplers::waits::root::Roots;
     use crate::samplers::waits::threads::Doing;
     use proptest::prelude::{prop_assert_eq, proptest};
@@ -126,7 +126,7 @@ mod tests {
         ];
         tally.add(Nanos(10), Nanos(20), first.concat());
         tally.add(Nanos(30), Nanos(40), sessions(&key("IO", "client backend"), 2));
-        tally.add_holders(Nanos(35), Nanos(45), vec![Holder::Unknown, Holder::Unknown]);
+        tally.add_holders(Nanos(35), Nanos(45), vec![ChainRoot::Unknown, ChainRoot::Unknown]);
         let Some(Item::Waits {
             begin,
             end,
