@@ -1,8 +1,8 @@
-//! The one thread that serves: answers that are due, errands, requests, in this order.
+//! The one thread that serves: answers that are due, tasks, requests, in this order.
 //!
 //! A single thread because every hand-over to another costs as much as all other work on a 4 KiB request together,
 //! and on a virtual machine, where it may have to wake a CPU, ten times as much. The thread sleeps until a
-//! request or an errand arrives or the next answer is due, and sees by how much it woke late.
+//! request or a task arrives or the next answer is due, and sees by how much it woke late.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,7 +18,7 @@ use crate::fuse::device::Received;
 use crate::fuse::front::MAX_REQUEST_BYTES;
 use crate::fuse::protocol::{WRITE_OVERHEAD_BYTES, parse};
 use crate::server::Server;
-use crate::task_queue::Errands;
+use crate::task_queue::TaskQueue;
 
 /// The kernel wants room for the largest write and a little more.
 const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_BYTES + 4096;
@@ -31,22 +31,22 @@ const SHORTEST_SLEEP: Nanos = Nanos(10_000);
 const TURNS_BETWEEN_LOOKS: u32 = 256;
 
 impl<B: BackEnd<Client>> Server<B> {
-    /// Serves until the file system is unmounted, or [`Server::end`] was called by an errand.
+    /// Serves until the file system is unmounted, or [`Server::end`] was called by a task.
     ///
     /// # Errors
     /// When the system refuses what serving needs, or the kernel asks for something that is no request.
-    pub fn run(&mut self, errands: &Errands<Server<B>>) -> io::Result<()> {
+    pub fn run(&mut self, tasks: &TaskQueue<Server<B>>) -> io::Result<()> {
         let mut buffer = vec![1u8; REQUEST_BUFFER_BYTES].into_boxed_slice();
         let mut alarm = Alarm::new(self.exchange.clock)?;
         let mut arrivals = Arrivals::default();
         let mut turn = 0u32;
         loop {
             self.answer_due();
-            errands.run_waiting(self);
+            tasks.run_waiting(self);
             if self.is_ending {
                 break;
             }
-            // An errand may have switched modelled times on, and dense requests leave no sleep in which that would be seen.
+            // A task may have switched modelled times on, and dense requests leave no sleep in which that would be seen.
             if self.precedence.gives_way() && self.keeps_time() {
                 self.precedence.give_way(false);
             }
@@ -68,7 +68,7 @@ impl<B: BackEnd<Client>> Server<B> {
                 Served::Nothing if is_worth_waiting(self, &arrivals) => std::hint::spin_loop(),
                 Served::Nothing => {
                     self.precedence.give_way(arrivals.are_dense && !self.keeps_time());
-                    if sleep(self, errands, &mut alarm)? == Woken::ByClient {
+                    if sleep(self, tasks, &mut alarm)? == Woken::ByClient {
                         turn = TURNS_BETWEEN_LOOKS - 1;
                     }
                 }
@@ -169,7 +169,7 @@ fn is_worth_waiting<B: BackEnd<Client>>(server: &Server<B>, arrivals: &Arrivals)
 }
 
 // What can end a sleep, by number.
-const ERRANDS: usize = 0;
+const TASKS: usize = 0;
 const ALARM: usize = 1;
 const CLIENTS: usize = 2;
 const DEVICE: usize = 3;
@@ -177,7 +177,7 @@ const DEVICE: usize = 3;
 /// Sleeps until something is to be done.
 fn sleep<B: BackEnd<Client>>(
     server: &mut Server<B>,
-    errands: &Errands<Server<B>>,
+    tasks: &TaskQueue<Server<B>>,
     alarm: &mut Alarm,
 ) -> io::Result<Woken> {
     let began = server.exchange.clock.now();
@@ -188,18 +188,18 @@ fn sleep<B: BackEnd<Client>>(
     }
     // Without a file system there is one source less.
     let mut sources = [None; 4];
-    sources[ERRANDS] = Some(errands.as_fd());
+    sources[TASKS] = Some(tasks.as_fd());
     sources[ALARM] = Some(alarm.as_fd());
     sources[CLIENTS] = Some(server.nbd.as_fd());
     sources[DEVICE] = server.device.as_ref().map(AsFd::as_fd);
     let fired = wait_for_any(&sources)?;
-    attend(server, errands, alarm, fired, began)
+    attend(server, tasks, alarm, fired, began)
 }
 
 /// Sleeps until one of the sources is readable; which ones are, one bit each.
 fn wait_for_any(sources: &[Option<BorrowedFd<'_>>; 4]) -> io::Result<u64> {
     // Those that there are not are asked for nothing, at a descriptor that there is.
-    let anything = sources[ERRANDS].expect("always there");
+    let anything = sources[TASKS].expect("always there");
     let mut polled = sources.map(|source| {
         let events = if source.is_some() { PollFlags::IN } else { PollFlags::empty() };
         PollFd::from_borrowed_fd(source.unwrap_or(anything), events)
@@ -218,14 +218,14 @@ fn wait_for_any(sources: &[Option<BorrowedFd<'_>>; 4]) -> io::Result<u64> {
 /// Sees to what wants attention. `began` is when the sleep began that it may have ended.
 fn attend<B: BackEnd<Client>>(
     server: &mut Server<B>,
-    errands: &Errands<Server<B>>,
+    tasks: &TaskQueue<Server<B>>,
     alarm: &mut Alarm,
     fired: u64,
     began: Nanos,
 ) -> io::Result<Woken> {
     let has = |source: usize| fired & 1 << source != 0;
-    if has(ERRANDS) {
-        errands.quiet_bell()?;
+    if has(TASKS) {
+        tasks.clear_event()?;
     }
     // An alarm that went off while the thread was busy says nothing about waking up.
     if has(ALARM)

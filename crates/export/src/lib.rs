@@ -8,7 +8,7 @@
 //! (nbd)              |                                        |                     |
 //! both <-----------  |  bytes <-- Answer, at the moment that the back end says      |
 //!                    +--------------------------------------------------------------+
-//! other threads --errands--^
+//! other threads --tasks----^
 //! ```
 //!
 //! [`BackEnd`] is the line between the two sides. Above it no code knows where bytes are, what determines the time of a
@@ -55,4 +55,4 @@ pub use fuse::device::FuseDevice;
 pub use nbd::listener::NbdListener;
 pub use realtime::prepare_process;
 pub use server::{Exports, Server, Volume};
-pub use task_queue::{ErrandSender, Errands, errands};
+pub use task_queue::{TaskQueue, TaskSender, task_queue};

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::nbd::listener::NbdListener;
 use crate::path_cost::PathCost;
 use crate::server::{Exports, Server, Volume};
-use crate::task_queue::errands;
+use crate::task_queue::task_queue;
 
 /// After how long reads are answered; everything else is at once.
 const READ_TIME: Nanos = Nanos::from_millis(3);
@@ -184,7 +184,7 @@ impl NbdClient {
 fn any_back_end_is_served() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("nbd");
-    let (sender, errands) = errands::<Server<Memory<Client>>>().unwrap();
+    let (sender, tasks) = task_queue::<Server<Memory<Client>>>().unwrap();
     let (ready, is_ready) = std::sync::mpsc::channel();
     let socket = path.clone();
     let server = thread::spawn(move || {
@@ -195,7 +195,7 @@ fn any_back_end_is_served() {
         let mut server = Server::new(Clock::start(Dilation::NONE), exports, memory);
         let volume = Volume { name: "data".to_string(), capacity_bytes: CAPACITY as u64 };
         server.add_volume(0, volume);
-        server.run(&errands).unwrap();
+        server.run(&tasks).unwrap();
         assert!(server.remove_volume(0).is_some() && server.present().next().is_none());
         server.statistics
     });
@@ -221,7 +221,7 @@ fn any_back_end_is_served() {
         gate.send(clients.len()).unwrap();
         server.fail(clients);
     };
-    // The serving thread takes the request before the errand, or the errand before the request: either way it fails.
+    // The serving thread takes the request before the task, or the task before the request: either way it fails.
     sender.send(fail).unwrap();
     assert_eq!(client.receive(4096).0, 5);
     assert!(is_read.recv().unwrap() <= 1);

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
 use underlay_core::Nanos;
 use underlay_export::statistics::take;
-use underlay_export::{BackEnd, Client, ErrandSender, Server, Volume};
+use underlay_export::{BackEnd, Client, Server, TaskSender, Volume};
 use underlay_model::{ServiceFactor, ServiceFactors};
 
 use super::devices::undo_log::PowerCut;
@@ -67,7 +67,7 @@ pub(crate) trait Managed: BackEnd<Client> + Sized + 'static {
 }
 
 /// A connection's end; clones share it.
-pub(crate) struct CommandSender<B>(ErrandSender<Server<B>>);
+pub(crate) struct CommandSender<B>(TaskSender<Server<B>>);
 
 impl<B> Clone for CommandSender<B> {
     fn clone(&self) -> CommandSender<B> {
@@ -76,18 +76,18 @@ impl<B> Clone for CommandSender<B> {
 }
 
 impl<B: Managed> CommandSender<B> {
-    pub(crate) fn new(errands: ErrandSender<Server<B>>) -> CommandSender<B> {
-        CommandSender(errands)
+    pub(crate) fn new(tasks: TaskSender<Server<B>>) -> CommandSender<B> {
+        CommandSender(tasks)
     }
 
     /// Has a command obeyed and returns its answer.
     pub(crate) fn ask(&self, command: Command) -> Answer {
         let (answer, unfinished) = channel();
-        let errand = move |server: &mut Server<B>| {
+        let task = move |server: &mut Server<B>| {
             // A connection that is gone wants no answer.
             let _ = answer.send(obey(server, &command));
         };
-        if let Err(error) = self.0.send(errand) {
+        if let Err(error) = self.0.send(task) {
             return refused(error.to_string());
         }
         unfinished.recv().map_or_else(|_| refused("the server is shutting down"), |finish| finish())

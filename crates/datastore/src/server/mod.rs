@@ -27,7 +27,7 @@ use std::thread;
 use rustix::fs::Mode;
 use underlay_core::{Durability, Nanos};
 use underlay_export::{
-    Clock, Errands, Exports, FuseDevice, NbdListener, Server, errands, prepare_process,
+    Clock, Exports, FuseDevice, NbdListener, Server, TaskQueue, prepare_process, task_queue,
 };
 use underlay_model::cluster::ClusterSpec;
 
@@ -121,15 +121,15 @@ fn place_all<B: Managed>(
 
 /// Serves until the end.
 fn run<B: Managed>(config: &ServerConfig, server: &mut Server<B>) -> Result<(), DatastoreError> {
-    let (sender, errands): (_, Errands<Server<B>>) =
-        errands().map_err(DatastoreError::system("create an event"))?;
+    let (sender, tasks): (_, TaskQueue<Server<B>>) =
+        task_queue().map_err(DatastoreError::system("create an event"))?;
     // A client that connects now is answered once the loop below runs, when everything is ready.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
     start_control(CommandSender::new(sender), listener)?;
     // After the other threads have started: they need no priority.
     server.prioritise(PRIORITY);
-    server.run(&errands).map_err(DatastoreError::system("serve the volumes"))
+    server.run(&tasks).map_err(DatastoreError::system("serve the volumes"))
 }
 
 fn start_control<B: Managed>(
