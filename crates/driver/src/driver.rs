@@ -17,7 +17,7 @@ use crate::arrivals::Share;
 use crate::cpu_debt::CpuDebt;
 use crate::error::DriveError;
 use crate::outage::{Outage, OutageTracker};
-use crate::spec::{DriveSpec, Handicap, Pacing, check_rate};
+use crate::spec::{DriveSpec, Pacing, Slowdown, check_rate};
 use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{DriveTick, ThreadLoad};
@@ -144,8 +144,8 @@ impl<B: RunAccounting> Driver<B> {
     }
 
     /// Makes what the load generator itself contributes to a transaction slower, or as fast as it is again.
-    pub fn set_handicap(&self, handicap: Handicap) {
-        self.send_all(|| Command::SetHandicap(handicap));
+    pub fn set_slowdown(&self, slowdown: Slowdown) {
+        self.send_all(|| Command::SetSlowdown(slowdown));
     }
 
     /// Changes how the types of transactions are chosen. What a user has drawn already stays.

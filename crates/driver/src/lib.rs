@@ -64,7 +64,7 @@ pub use objective::{Judgement, Objective, ObjectiveError, Verdict, judge};
 pub use outage::Outage;
 pub use process::{DriverProcess, LostDriver};
 pub use saturation::{Saturation, SaturationVerdict};
-pub use spec::{DriveSpec, Handicap, Pacing};
+pub use spec::{DriveSpec, Pacing, Slowdown};
 pub use summary::{Delivery, DeliveryVerdict, DriveSummary};
 pub use tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
 pub use underlay_database::session::{Commits, Connector, Session};

@@ -28,19 +28,19 @@ pub enum Pacing {
     },
 }
 
-/// How much slower than it is the load generator makes its part of a transaction, to see whether that part limits throughput.
-/// 1 is as it is; below that nothing can be done.
+/// Slows down the load generator's part of each transaction, to see whether that part limits throughput.
+/// 1 changes nothing; less than 1 has the same effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Handicap {
+pub struct Slowdown {
     /// Factor on the processor time of each transaction: it is used up, as a slower processor or a more expensive client would.
     pub cpu: f64,
     /// Factor on the time for which a transaction keeps the connection that it shares with other users.
     pub connections: f64,
 }
 
-impl Handicap {
-    /// As it is.
-    pub const NONE: Handicap = Handicap { cpu: 1.0, connections: 1.0 };
+impl Slowdown {
+    /// No slowdown.
+    pub const NONE: Slowdown = Slowdown { cpu: 1.0, connections: 1.0 };
 }
 
 /// One driver: a fixed set of users, of which a changing number is active.

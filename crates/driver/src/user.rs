@@ -390,7 +390,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         true
     }
 
-    /// Under a handicap it is kept unused for a while first.
+    /// Under a slowdown it is kept unused for a while first.
     async fn give_back_connection(&mut self, since: Nanos) {
         let worker = self.worker;
         let Some(pool) = &worker.pool else { return };

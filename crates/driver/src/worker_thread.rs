@@ -10,7 +10,7 @@ use underlay_core::Nanos;
 use underlay_database::session::Connector;
 use underlay_workload::transactional::Mix;
 
-use crate::spec::Handicap;
+use crate::spec::Slowdown;
 use crate::thread_tick::ThreadTick;
 use crate::timers::Token;
 use crate::user::virtual_user;
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Types of transactions shall be chosen so from now on.
     SetMix(Mix),
     /// Transactions shall take this much more of the load generator.
-    SetHandicap(Handicap),
+    SetSlowdown(Slowdown),
     /// Hand over the counts.
     Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
     /// Finish what is in progress within the grace.
@@ -78,9 +78,9 @@ fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
         Command::SetRate { rate_per_second, ramp, at } => {
             worker.set_rate(rate_per_second, ramp, at)
         }
-        Command::SetHandicap(handicap) => {
-            worker.cpu_cost.set_factor(handicap.cpu.max(1.0));
-            worker.connection_surcharge.set(handicap.connections.max(1.0) - 1.0);
+        Command::SetSlowdown(slowdown) => {
+            worker.cpu_cost.set_factor(slowdown.cpu.max(1.0));
+            worker.connection_surcharge.set(slowdown.connections.max(1.0) - 1.0);
         }
         Command::SetMix(mix) => *worker.mix.borrow_mut() = mix,
         // Who asked may have lost patience; the counts are then lost with the driver.

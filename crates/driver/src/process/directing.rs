@@ -12,7 +12,7 @@ use underlay_workload::transactional::{Mix, RunAccounting, Shape};
 use super::lost::LostDriver;
 use super::wire::{Answer, Command, mix_line};
 use crate::error::DriveError;
-use crate::spec::Handicap;
+use crate::spec::Slowdown;
 use crate::summary::DriveSummary;
 use crate::tick::DriveTick;
 
@@ -80,10 +80,10 @@ impl<B: RunAccounting> DriverProcess<B> {
         self.order(&Command::SetRate { rate_per_second, ramp_ns: ramp.0 })
     }
 
-    /// As [`Driver::set_handicap`](crate::Driver::set_handicap).
-    pub fn set_handicap(&self, handicap: Handicap) {
-        let Handicap { cpu, connections } = handicap;
-        let _ = self.end().ask(&Command::SetHandicap { cpu, connections });
+    /// As [`Driver::set_slowdown`](crate::Driver::set_slowdown).
+    pub fn set_slowdown(&self, slowdown: Slowdown) {
+        let Slowdown { cpu, connections } = slowdown;
+        let _ = self.end().ask(&Command::SetSlowdown { cpu, connections });
     }
 
     /// As [`Driver::set_mix`](crate::Driver::set_mix).

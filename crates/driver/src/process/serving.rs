@@ -9,7 +9,7 @@ use underlay_workload::transactional::RunAccounting;
 use super::wire::{Answer, Command, mix_of};
 use crate::driver::Driver;
 use crate::error::DriveError;
-use crate::spec::Handicap;
+use crate::spec::Slowdown;
 
 /// Serves until it is told to stop, or the other end is gone.
 ///
@@ -45,8 +45,8 @@ fn carry_out<B: RunAccounting>(driver: &Driver<B>, command: Command) -> Answer {
             Some(mix) => done(driver.set_mix(mix)),
             None => Answer::Refused("all weights are 0".to_string()),
         },
-        Command::SetHandicap { cpu, connections } => {
-            driver.set_handicap(Handicap { cpu, connections });
+        Command::SetSlowdown { cpu, connections } => {
+            driver.set_slowdown(Slowdown { cpu, connections });
             Answer::Done
         }
         Command::Tick => Answer::Tick(Box::new((&driver.tick()).into())),

@@ -14,7 +14,7 @@ use crate::arrivals::Arrivals;
 use crate::driver::Driver;
 use crate::error::DriveError;
 use crate::noop::Noop;
-use crate::spec::{DriveSpec, Handicap, Pacing};
+use crate::spec::{DriveSpec, Pacing, Slowdown};
 
 fn workload() -> Tpcc {
     let entropy = Entropy::new(100).unwrap();
@@ -34,7 +34,7 @@ fn what_is_counted_elsewhere_comes_back_complete() {
     process.set_users(3);
     thread::sleep(Duration::from_millis(50));
     process.set_mix(&Mix::Weighted(Weights::new(&[1, 1]).unwrap())).unwrap();
-    process.set_handicap(Handicap { cpu: 1.5, ..Handicap::NONE });
+    process.set_slowdown(Slowdown { cpu: 1.5, ..Slowdown::NONE });
     let mut sum = process.tick();
     assert!(sum.completed() > 0 && sum.users.active == 3, "{sum:?}");
     assert_eq!(sum.response().count(), sum.completed());

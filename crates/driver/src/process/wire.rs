@@ -17,7 +17,7 @@ use crate::spec::{DriveSpec, Pacing};
 use crate::summary::{Delivery, DriveSummary};
 use crate::tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
 
-/// What the process can be told.
+/// Commands to the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Command {
@@ -28,7 +28,7 @@ pub(super) enum Command {
     },
     /// None: as the workload prescribes.
     SetMix(Option<Vec<u32>>),
-    SetHandicap {
+    SetSlowdown {
         cpu: f64,
         connections: f64,
     },
@@ -37,7 +37,7 @@ pub(super) enum Command {
     Stop,
 }
 
-/// What it answers.
+/// Its answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {

@@ -22,7 +22,7 @@ use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccAccounting};
 
 use self::fake_database::FakeDatabase;
 use crate::arrivals::Share;
-use crate::spec::{DriveSpec, Handicap};
+use crate::spec::{DriveSpec, Slowdown};
 use crate::thread_tick::ThreadTick;
 use crate::tick::TypeTick;
 use crate::timers::{Alarm, Clock, Timers};
@@ -44,8 +44,8 @@ impl Stage {
         let _ = self.commands.send(Command::SetUsers { users, at: self.clock.now() });
     }
 
-    fn set_handicap(&self, handicap: Handicap) {
-        let _ = self.commands.send(Command::SetHandicap(handicap));
+    fn set_slowdown(&self, slowdown: Slowdown) {
+        let _ = self.commands.send(Command::SetSlowdown(slowdown));
     }
 
     async fn wait_until(&self, at: Nanos) {

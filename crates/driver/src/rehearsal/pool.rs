@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::fake_database::{Behaviour, FakeDatabase};
 use super::{rehearse, run_for, spec, total};
-use crate::spec::{DriveSpec, Handicap};
+use crate::spec::{DriveSpec, Slowdown};
 use crate::tick::TypeTick;
 
 #[test]
@@ -28,25 +28,25 @@ fn users_of_a_pool_wait_for_connections_and_say_so() {
 }
 
 #[test]
-fn a_handicap_on_connections_keeps_them_longer_and_changes_no_service_time() {
+fn a_slowdown_of_connections_keeps_them_longer_and_changes_no_service_time() {
     let spec = DriveSpec { connections: Some(5), ..spec(20) };
     let database =
         FakeDatabase::new(Behaviour { service: Duration::from_millis(10), ..Behaviour::default() });
-    let (as_it_is, handicapped, released) = rehearse(&spec, &database, async |stage| {
+    let (as_it_is, slowed, released) = rehearse(&spec, &database, async |stage| {
         stage.set_users(20);
         let mut ticks = Vec::new();
-        let slower = Handicap { connections: 2.0, ..Handicap::NONE };
-        for (second, handicap) in [(1, slower), (2, Handicap::NONE), (3, Handicap::NONE)] {
+        let slower = Slowdown { connections: 2.0, ..Slowdown::NONE };
+        for (second, slowdown) in [(1, slower), (2, Slowdown::NONE), (3, Slowdown::NONE)] {
             stage.wait_until(Duration::from_secs(second).into()).await;
             ticks.push(total(&stage.tick().await));
-            stage.set_handicap(handicap);
+            stage.set_slowdown(slowdown);
         }
         stage.stop().await;
         <(_, _, _)>::from(<[_; 3]>::try_from(ticks).unwrap_or_else(|_| panic!("three ticks")))
     });
     let completed = |counts: &TypeTick| counts.response.count();
     assert!((490..=505).contains(&completed(&as_it_is)), "{}", completed(&as_it_is));
-    assert!((245..=260).contains(&completed(&handicapped)), "{}", completed(&handicapped));
+    assert!((245..=260).contains(&completed(&slowed)), "{}", completed(&slowed));
     assert!((485..=505).contains(&completed(&released)), "{}", completed(&released));
-    assert_eq!(handicapped.service.quantile(0.5).unwrap() / 1_000_000, 10);
+    assert_eq!(slowed.service.quantile(0.5).unwrap() / 1_000_000, 10);
 }

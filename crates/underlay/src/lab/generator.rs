@@ -1,7 +1,7 @@
 //! What loads the server in a run, as the ladder sees it: users that are driven, or a job that runs until it is done.
 
 use underlay_core::Nanos;
-use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Handicap, Mix};
+use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Mix, Slowdown};
 use underlay_workload::transactional::{RunAccounting, Shape};
 
 use crate::lab::abort::Abort;
@@ -21,7 +21,7 @@ pub trait LoadGenerator {
     /// Changes the mix.
     fn set_mix(&self, mix: Mix) -> Result<(), DriveError>;
     /// Makes what it contributes to a transaction slower.
-    fn set_handicap(&self, handicap: Handicap);
+    fn set_slowdown(&self, slowdown: Slowdown);
     /// Whether it is a job that is done.
     fn has_ended(&self) -> bool;
     /// The process that its threads are of.
@@ -119,10 +119,10 @@ impl<B: RunAccounting> LoadGenerator for UserLoad<B> {
         }
     }
 
-    fn set_handicap(&self, handicap: Handicap) {
+    fn set_slowdown(&self, slowdown: Slowdown) {
         match self {
-            UserLoad::Threads(driver) => driver.set_handicap(handicap),
-            UserLoad::Process(local) => local.driver.set_handicap(handicap),
+            UserLoad::Threads(driver) => driver.set_slowdown(slowdown),
+            UserLoad::Process(local) => local.driver.set_slowdown(slowdown),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
-use underlay_driver::{DriveError, DriveSummary, DriveTick, Handicap, Mix, TypeTick, Users};
+use underlay_driver::{DriveError, DriveSummary, DriveTick, Mix, Slowdown, TypeTick, Users};
 use underlay_workload::transactional::Shape;
 
 use crate::lab::abort::Abort;
@@ -130,7 +130,7 @@ impl<R: Send + 'static> LoadGenerator for JobRunner<R> {
         Err(DriveError::NotOpen)
     }
 
-    fn set_handicap(&self, _: Handicap) {}
+    fn set_slowdown(&self, _: Slowdown) {}
 
     fn has_ended(&self) -> bool {
         self.shared.ended.load(Ordering::Acquire) || self.thread.is_finished()

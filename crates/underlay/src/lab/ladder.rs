@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, Resource};
-use underlay_driver::{DriveTick, Handicap};
+use underlay_driver::{DriveTick, Slowdown};
 use underlay_record::conventions::{CONNECTION_WAIT, DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, TransactionTick};
 
@@ -131,15 +131,15 @@ impl Measured {
 impl Ladder<'_> {
     /// Changes one resource, or none, for a causal check.
     pub(super) fn change(&mut self, change: Option<(Resource, f64)>) -> Result<(), Abort> {
-        let handicap = match change {
-            Some((Resource::Client, factor)) => Some(Handicap { cpu: factor, ..Handicap::NONE }),
+        let slowdown = match change {
+            Some((Resource::Client, factor)) => Some(Slowdown { cpu: factor, ..Slowdown::NONE }),
             Some((Resource::Connections, factor)) => {
-                Some(Handicap { connections: factor, ..Handicap::NONE })
+                Some(Slowdown { connections: factor, ..Slowdown::NONE })
             }
             _ => None,
         };
-        self.driver.set_handicap(handicap.unwrap_or(Handicap::NONE));
-        self.site.change(change.filter(|_| handicap.is_none()))
+        self.driver.set_slowdown(slowdown.unwrap_or(Slowdown::NONE));
+        self.site.change(change.filter(|_| slowdown.is_none()))
     }
 
     /// Sets the rate of the open loop.

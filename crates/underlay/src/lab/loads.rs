@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 
 use underlay_core::Nanos;
 use underlay_driver::{
-    Delivery, DeliveryVerdict, DriveError, DriveSummary, DriveTick, Handicap, Mix,
+    Delivery, DeliveryVerdict, DriveError, DriveSummary, DriveTick, Mix, Slowdown,
 };
 use underlay_workload::transactional::Shape;
 
@@ -90,8 +90,8 @@ impl LoadGenerator for Loads<'_> {
         self.users().try_for_each(|load| load.set_mix(mix.clone()))
     }
 
-    fn set_handicap(&self, handicap: Handicap) {
-        self.users().for_each(|load| load.set_handicap(handicap));
+    fn set_slowdown(&self, slowdown: Slowdown) {
+        self.users().for_each(|load| load.set_slowdown(slowdown));
     }
 
     fn has_ended(&self) -> bool {
@@ -177,7 +177,7 @@ mod tests {
     use crate::lab::samplers::DriverGauge;
     use std::cell::Cell;
     use underlay_core::Nanos;
-    use underlay_driver::{DriveError, DriveTick, Handicap, Mix};
+    use underlay_driver::{DriveError, DriveTick, Mix, Slowdown};
     use underlay_workload::transactional::Shape;
 
     /// Completes one transaction of the first type per user and tick.
@@ -215,7 +215,7 @@ mod tests {
             Ok(())
         }
 
-        fn set_handicap(&self, _: Handicap) {}
+        fn set_slowdown(&self, _: Slowdown) {}
 
         fn has_ended(&self) -> bool {
             self.is_done.get()
