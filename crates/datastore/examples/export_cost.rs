@@ -32,7 +32,7 @@ fn main() -> Result<(), Failure> {
     let seconds = seconds_per_cell(4);
     let patience = Patience::from_arguments();
     let site = Site::new()?;
-    let ours = Ours::start(&site)?;
+    let ours = UnderlayExport::start(&site)?;
     let peer = Peer::start(&site, VOLUME)?;
     lay_out(&ours.file(), FILE_MIB)?;
     if let Some(peer) = &peer {
@@ -59,14 +59,14 @@ fn main() -> Result<(), Failure> {
 }
 
 /// The null profile through our own server.
-struct Ours {
+struct UnderlayExport {
     datastore: Box<dyn Datastore>,
 }
 
-impl Ours {
-    fn start(site: &Site) -> Result<Ours, Failure> {
+impl UnderlayExport {
+    fn start(site: &Site) -> Result<UnderlayExport, Failure> {
         let profile = builtin::find("null").expect("built in");
-        Ok(Ours { datastore: site.emulate(&profile, VOLUME)? })
+        Ok(UnderlayExport { datastore: site.emulate(&profile, VOLUME)? })
     }
 
     fn file(&self) -> PathBuf {

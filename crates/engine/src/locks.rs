@@ -6,21 +6,21 @@
 use crate::hashing::NumberMap;
 use std::collections::hash_map::Entry;
 
-const NOBODY: u32 = u32::MAX;
+const NO_SESSION: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
     owner: u32,
-    first: u32,
-    last: u32,
+    first_waiter: u32,
+    last_waiter: u32,
 }
 
 /// The locks that are held, and who waits for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Locks {
     held: NumberMap<Held>,
-    /// Per waiting session: who waits behind it.
-    behind: Vec<u32>,
+    /// Per waiting session: who waits next.
+    next_waiter: Vec<u32>,
 }
 
 impl Locks {
@@ -29,21 +29,25 @@ impl Locks {
     pub(crate) fn acquire(&mut self, key: u64, session: u32) -> bool {
         match self.held.entry(key) {
             Entry::Vacant(free) => {
-                free.insert(Held { owner: session, first: NOBODY, last: NOBODY });
+                free.insert(Held {
+                    owner: session,
+                    first_waiter: NO_SESSION,
+                    last_waiter: NO_SESSION,
+                });
                 true
             }
             Entry::Occupied(held) if held.get().owner == session => true,
             Entry::Occupied(mut held) => {
                 let held = held.get_mut();
-                if session as usize >= self.behind.len() {
-                    self.behind.resize(session as usize + 1, NOBODY);
+                if session as usize >= self.next_waiter.len() {
+                    self.next_waiter.resize(session as usize + 1, NO_SESSION);
                 }
-                self.behind[session as usize] = NOBODY;
-                match held.last {
-                    NOBODY => held.first = session,
-                    last => self.behind[last as usize] = session,
+                self.next_waiter[session as usize] = NO_SESSION;
+                match held.last_waiter {
+                    NO_SESSION => held.first_waiter = session,
+                    last_waiter => self.next_waiter[last_waiter as usize] = session,
                 }
-                held.last = session;
+                held.last_waiter = session;
                 false
             }
         }
@@ -56,15 +60,15 @@ impl Locks {
         if held.owner != session {
             return None;
         }
-        if held.first == NOBODY {
+        if held.first_waiter == NO_SESSION {
             entry.remove();
             return None;
         }
-        let next = held.first;
+        let next = held.first_waiter;
         held.owner = next;
-        held.first = self.behind[next as usize];
-        if held.first == NOBODY {
-            held.last = NOBODY;
+        held.first_waiter = self.next_waiter[next as usize];
+        if held.first_waiter == NO_SESSION {
+            held.last_waiter = NO_SESSION;
         }
         Some(next)
     }

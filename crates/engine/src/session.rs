@@ -1,6 +1,6 @@
 //! A session: one user's transaction on its way through the engine.
 //!
-//! Only its state and the books of its time; what happens next is decided by the database.
+//! Only its state and where its time goes; what happens next is decided by the database.
 
 use crate::result::Place;
 use crate::script::Script;

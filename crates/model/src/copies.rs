@@ -269,10 +269,10 @@ impl CopySet {
 
     /// Takes over the condition of the copies from before a change of layout. If the device's bytes were laid out
     /// differently, a copy that missed anything counts as missing everything.
-    pub(crate) fn succeed(&mut self, now: Nanos, old: &CopySet, is_laid_out_anew: bool) {
+    pub(crate) fn succeed(&mut self, now: Nanos, old: &CopySet, layout_changed: bool) {
         for (copy, old) in self.copies.iter_mut().zip(&old.copies) {
             copy.change(now, old.condition);
-            copy.missed = match old.missed.is_empty() || !is_laid_out_anew {
+            copy.missed = match old.missed.is_empty() || !layout_changed {
                 true => old.missed.clone(),
                 false => (0..self.pieces).collect(),
             };

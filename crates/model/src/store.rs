@@ -259,9 +259,9 @@ impl Store {
     /// Takes over how the devices of `old` work: the same devices, before volumes came or went, or before a power cut.
     /// Nothing is copied before [`Store::resume_copying`].
     pub fn succeed(&mut self, now: Nanos, old: &Store) {
-        let is_laid_out_anew = self.volumes != old.volumes;
+        let layout_changed = self.volumes != old.volumes;
         for (device, old) in self.devices.iter_mut().zip(&old.devices) {
-            device.succeed(now, old, is_laid_out_anew);
+            device.succeed(now, old, layout_changed);
         }
         if let (Some(link), Some(old)) = (&mut self.link, &old.link) {
             link.succeed(old);

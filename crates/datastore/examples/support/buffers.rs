@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use underlay_core::series::SeriesSpec;
 use underlay_datastore::Datastore;
 use underlay_model::cluster::Cluster;
-use underlay_model::performance::{Beside, Catalogue};
+use underlay_model::performance::{Catalogue, EmulatorStatus};
 
 use super::site::Failure;
 
@@ -32,7 +32,7 @@ impl Buffers {
     /// Of a simulated one, at the moment that it has reached.
     pub fn of_simulated(cluster: &mut Cluster) -> Buffers {
         let catalogue = Catalogue::of(cluster);
-        let values = catalogue.values(cluster, &Beside::default());
+        let values = catalogue.values(cluster, &EmulatorStatus::default());
         Buffers::read(catalogue.series(), &values)
     }
 

@@ -52,7 +52,7 @@ pub(crate) enum Source {
     DvdStore(Box<DvdStoreSource>),
     Batch(Box<BatchSource>),
     /// A job that asks for no transactions.
-    Nobody,
+    NoTransactions,
 }
 
 impl Source {
@@ -77,7 +77,7 @@ impl Source {
             WorkloadSpec::Batch(batch) => {
                 Source::Batch(Box::new(BatchSource::new(batch, engine, demands, users)))
             }
-            WorkloadSpec::Backup(_) => Source::Nobody,
+            WorkloadSpec::Backup(_) => Source::NoTransactions,
         }
     }
 
@@ -88,7 +88,7 @@ impl Source {
             Source::Tpcc(source) => source.freeze(is_frozen),
             Source::Sysbench(source) => source.freeze(is_frozen),
             // Their rows stay where they are.
-            Source::DvdStore(_) | Source::Batch(_) | Source::Nobody => {}
+            Source::DvdStore(_) | Source::Batch(_) | Source::NoTransactions => {}
         }
     }
 
@@ -110,7 +110,7 @@ impl Source {
             Source::Sysbench(source) => Some(source.draw(user, mix)),
             Source::DvdStore(source) => Some(source.draw(user, mix)),
             Source::Batch(source) => source.draw(user),
-            Source::Nobody => None,
+            Source::NoTransactions => None,
         }
     }
 
@@ -121,7 +121,7 @@ impl Source {
             Source::Sysbench(source) => source.write_down(user, script),
             Source::DvdStore(source) => source.write_down(user, script),
             Source::Batch(source) => source.write_down(user, script),
-            Source::Nobody => unreachable!("nobody has drawn a transaction"),
+            Source::NoTransactions => unreachable!("no transaction was drawn"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is known of a set whose members are all there: an entry of the cache in `whole_set`.
+//! An entry of the cache in `whole_set`: a set with the places of its members.
 //!
 //! What is not here: when an entry is made and whether it still holds.
 
@@ -8,10 +8,10 @@ use super::geometry::{RowRange, SetKind};
 use super::ids::GroupId;
 use super::row_plan::SLOTS_MAX;
 
-/// What is known of one set of an object.
+/// One set of an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SetNote {
-    /// The shape of the cluster it was noted under.
+pub(super) struct CachedSet {
+    /// The shape of the cluster under which the entry was made.
     pub(super) shape: u64,
     pub(super) is_whole: bool,
     /// All members, and no range.
@@ -20,7 +20,7 @@ pub(super) struct SetNote {
     pub(super) targets: [Target; SLOTS_MAX],
 }
 
-impl SetNote {
+impl CachedSet {
     /// A range of a row, with all members.
     pub(super) fn piece(&self, range: &RowRange) -> Piece {
         self.piece.of_row(range.row, range.start, range.length)

@@ -222,7 +222,7 @@ pub enum Notice {
         /// The device.
         device: DeviceId,
         /// What was wrong with it until now.
-        was: Ailment,
+        was: PriorFault,
     },
     /// A fault was injected, in words.
     Fault {
@@ -231,9 +231,9 @@ pub enum Notice {
     },
 }
 
-/// What was wrong with a device that is in order again.
+/// The fault of a device that works again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ailment {
+pub enum PriorFault {
     /// Nothing.
     None,
     /// It was out of use: failed, gone, or exchanged for an empty one.

@@ -4,7 +4,7 @@
 
 use super::cluster::Cluster;
 use super::data_command::DataCommand;
-use super::event::{Ailment, Notice, Reachability};
+use super::event::{Notice, PriorFault, Reachability};
 use super::fault::{Fault, FaultProblem, ReturnedContent};
 use super::ids::{ComponentId, DeviceId, HostId};
 use super::inventory::Inventory;
@@ -39,17 +39,17 @@ impl Inventory {
     }
 
     /// What is wrong with a device until it returns.
-    fn ailment(&self, device: DeviceId, content: ReturnedContent) -> Ailment {
+    fn prior_fault(&self, device: DeviceId, content: ReturnedContent) -> PriorFault {
         let group = self.group(device.group);
         if content == ReturnedContent::Blank || group.members[usize::from(device.member)].failed {
-            return Ailment::OutOfUse;
+            return PriorFault::OutOfUse;
         }
         match group.engine.member_state(usize::from(device.member)) {
-            None | Some(MemberState::Healthy) => Ailment::None,
-            Some(MemberState::Slow { .. }) => Ailment::Slow,
-            Some(MemberState::Stuck) => Ailment::Stuck,
-            Some(MemberState::Erroring { .. }) => Ailment::Erroring,
-            Some(MemberState::Lost) => Ailment::OutOfUse,
+            None | Some(MemberState::Healthy) => PriorFault::None,
+            Some(MemberState::Slow { .. }) => PriorFault::Slow,
+            Some(MemberState::Stuck) => PriorFault::Stuck,
+            Some(MemberState::Erroring { .. }) => PriorFault::Erroring,
+            Some(MemberState::Lost) => PriorFault::OutOfUse,
         }
     }
 
@@ -271,7 +271,7 @@ impl Cluster {
 
     fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
         let now = self.storage.clock.now();
-        let was = self.storage.inventory.ailment(device, content);
+        let was = self.storage.inventory.prior_fault(device, content);
         self.storage.inventory.set_member(now, device, MemberState::Healthy);
         let group = self.storage.inventory.group_mut(device.group);
         let alone = group.device_fails_alone(device.member);

@@ -143,8 +143,8 @@ mod tests;
 pub use cluster::Cluster;
 pub use data_command::{Content, DataCommand, DurabilityPoint, MEMBERS_MAX, Piece, PieceMember};
 pub use event::{
-    Ailment, ClusterEvent, ComponentState, IoFailure, Notice, Outcome, Reachability, ResyncReason,
-    VolumeFinished,
+    ClusterEvent, ComponentState, IoFailure, Notice, Outcome, PriorFault, Reachability,
+    ResyncReason, VolumeFinished,
 };
 pub use fault::{Fault, FaultProblem, ReturnedContent};
 pub use geometry::{Geometry, Role, RowRange, Rows, SetKind};

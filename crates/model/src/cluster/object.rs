@@ -5,7 +5,7 @@
 //!
 //! There is no stored state "active" or "stale": a component is what its stale regions and its reachability make it.
 
-use super::cached_set::SetNote;
+use super::cached_set::CachedSet;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
@@ -114,8 +114,8 @@ pub(super) struct Object {
     pub(super) side: Option<u32>,
     /// Per set: rows whose members may differ after a power cut, until one of them is chosen as the truth.
     pub(super) in_doubt: Vec<RegionSet>,
-    /// Per set: what was noted of it; nothing at first.
-    pub(super) notes: Vec<SetNote>,
+    /// Per set: its entry of the cache in `whole_set`; empty at first.
+    pub(super) cached_sets: Vec<CachedSet>,
 }
 
 impl Object {

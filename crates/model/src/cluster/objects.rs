@@ -91,12 +91,12 @@ impl Objects {
         put_back(&mut self.volumes, volume.id.0, volume)
     }
 
-    /// A component came, went, fell behind or caught up, or a row came into doubt or out of it: what was noted of sets may be wrong.
+    /// A component came, went, fell behind or caught up, or a row came into doubt or out of it: cached sets may be wrong.
     pub(super) fn shape_changed(&mut self) {
         self.shape += 1;
     }
 
-    /// The shape that notes of sets are of, see the module `whole_set`.
+    /// The shape that valid cached sets have, see the module `whole_set`.
     #[inline]
     pub(super) fn shape(&self) -> u64 {
         self.shape

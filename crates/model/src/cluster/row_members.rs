@@ -22,9 +22,9 @@ impl Objects {
     ) -> Option<Piece> {
         let object = self.object(volume, layout)?;
         if without.is_empty()
-            && let Some(note) = object.whole_set(range.set, self.shape())
+            && let Some(cached) = object.whole_set(range.set, self.shape())
         {
-            let piece = note.piece(range);
+            let piece = cached.piece(range);
             debug_assert_eq!(piece, self.find_members(object, range, without));
             return Some(piece);
         }

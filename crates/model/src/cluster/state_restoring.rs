@@ -230,8 +230,9 @@ impl Storage {
                 misfit(format!("rows in doubt of volume {} are beyond its end", record.volume))
             })?;
         let checksum = policy.checksum;
-        let notes = Vec::new();
-        Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt, notes }))
+        let (side, cached_sets) = (None, Vec::new());
+        let object = Object { geometry, checksum, slots, witnesses, side, in_doubt, cached_sets };
+        Ok((policy, object))
     }
 
     /// What was left of the repair delay goes on.

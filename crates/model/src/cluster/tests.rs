@@ -3,10 +3,9 @@
 //! Everything that depends on combinations of them is in `tests/it/cluster_simulation`.
 
 use super::{
-    Ailment, Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole,
-    ComponentState, DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec,
-    Notice, Outcome, PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, Stack,
-    VolumeId,
+    Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole, ComponentState,
+    DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec, Notice, Outcome,
+    PlacementRefusal, Policy, PriorFault, Restart, ResyncReason, ReturnedContent, Stack, VolumeId,
 };
 use crate::disk_group::DiskGroupSpec;
 use crate::store::RequestId;
@@ -634,11 +633,11 @@ fn what_was_wrong_with_a_device_is_told_when_it_is_mended() {
     let mut cluster = cluster(2, 1);
     let device = DeviceId { group: GroupId(0), member: 1 };
     let faults = [
-        (None, Ailment::None),
-        (Some(Fault::DeviceSlow { device, factor: 10.0 }), Ailment::Slow),
-        (Some(Fault::DeviceErroring { device, probability: 0.5 }), Ailment::Erroring),
-        (Some(Fault::DeviceStuck { device }), Ailment::Stuck),
-        (Some(Fault::DeviceLost { device }), Ailment::OutOfUse),
+        (None, PriorFault::None),
+        (Some(Fault::DeviceSlow { device, factor: 10.0 }), PriorFault::Slow),
+        (Some(Fault::DeviceErroring { device, probability: 0.5 }), PriorFault::Erroring),
+        (Some(Fault::DeviceStuck { device }), PriorFault::Stuck),
+        (Some(Fault::DeviceLost { device }), PriorFault::OutOfUse),
     ];
     for (second, (fault, expected)) in (1..).map(Nanos::from_secs).zip(faults) {
         if let Some(fault) = fault {

@@ -115,7 +115,7 @@ impl Storage {
             witnesses: placed.witnesses.clone(),
             side: Some(MAIN_SIDE),
             in_doubt: (0..geometry.sets).map(|_| RegionSet::new(rows)).collect(),
-            notes: Vec::new(),
+            cached_sets: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! where their components are, changes only if a component is added, removed, falls behind or catches up. Each such change
 //! increments the *shape* of the cluster; entries of an earlier shape are not used.
 
-use super::cached_set::SetNote;
+use super::cached_set::CachedSet;
 use super::component_place::Target;
 use super::data_command::{Content, Piece, PieceMember};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
@@ -13,38 +13,37 @@ use super::row_plan::SLOTS_MAX;
 use super::storage::Storage;
 
 impl Object {
-    /// What is known of a set, if nothing of it is missing under that shape of the cluster.
+    /// The entry of a set, if nothing of it is missing under that shape of the cluster.
     #[inline]
-    pub(super) fn whole_set(&self, set: u32, shape: u64) -> Option<&SetNote> {
-        self.notes.get(set as usize).filter(|note| note.shape == shape && note.is_whole)
+    pub(super) fn whole_set(&self, set: u32, shape: u64) -> Option<&CachedSet> {
+        self.cached_sets.get(set as usize).filter(|cached| cached.shape == shape && cached.is_whole)
     }
 }
 
 impl Storage {
-    /// Looks at the sets of a volume's present layout again, if the cluster's shape has changed since.
+    /// Rebuilds the entries of a volume's present layout, if the cluster's shape has changed since.
     #[inline]
-    pub(super) fn note_sets(&mut self, volume: VolumeId) {
+    pub(super) fn refresh_cached_sets(&mut self, volume: VolumeId) {
         let shape = self.objects.shape();
-        let is_noted = self
-            .objects
-            .volume(volume)
-            .is_none_or(|state| state.object.notes.first().is_some_and(|note| note.shape == shape));
-        if !is_noted {
-            self.note_sets_anew(volume);
+        let is_current = self.objects.volume(volume).is_none_or(|state| {
+            state.object.cached_sets.first().is_some_and(|cached| cached.shape == shape)
+        });
+        if !is_current {
+            self.rebuild_cached_sets(volume);
         }
     }
 
     #[cold]
-    fn note_sets_anew(&mut self, volume: VolumeId) {
+    fn rebuild_cached_sets(&mut self, volume: VolumeId) {
         let Some(state) = self.objects.volume(volume) else { return };
         let sets = 0..state.object.geometry.sets;
-        let notes = sets.map(|set| self.note(&state.object, set)).collect();
+        let sets = sets.map(|set| self.cached_set(&state.object, set)).collect();
         if let Some(state) = self.objects.volume_mut(volume) {
-            state.object.notes = notes;
+            state.object.cached_sets = sets;
         }
     }
 
-    fn note(&self, object: &Object, set: u32) -> SetNote {
+    fn cached_set(&self, object: &Object, set: u32) -> CachedSet {
         let geometry = &object.geometry;
         let piece = Piece::new(geometry.kind, geometry.unit_bytes, 0, object.checksum);
         let nowhere = Target {
@@ -55,9 +54,9 @@ impl Storage {
             base: 0,
         };
         let targets = [nowhere; SLOTS_MAX];
-        let mut note = SetNote { shape: self.objects.shape(), is_whole: true, piece, targets };
+        let mut cached = CachedSet { shape: self.objects.shape(), is_whole: true, piece, targets };
         if !object.in_doubt[set as usize].is_empty() {
-            return SetNote { is_whole: false, ..note };
+            return CachedSet { is_whole: false, ..cached };
         }
         for (index, slot) in object.set(set).iter().enumerate() {
             let component = self.objects.component(slot.current);
@@ -65,14 +64,14 @@ impl Storage {
                 slot.replacement.is_none() && component.reachable && component.stale.is_empty()
             });
             let target = self.target(slot.current).filter(|_| is_whole);
-            let Some(target) = target else { return SetNote { is_whole: false, ..note } };
-            note.targets[index] = target;
-            note.piece.push(PieceMember {
+            let Some(target) = target else { return CachedSet { is_whole: false, ..cached } };
+            cached.targets[index] = target;
+            cached.piece.push(PieceMember {
                 component: slot.current,
                 slot: index as u8,
                 content: Content::Current,
             });
         }
-        note
+        cached
     }
 }

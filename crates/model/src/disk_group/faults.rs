@@ -19,7 +19,7 @@ impl DiskGroup {
         self.run_until(now);
         self.members[member].set_state(now, state);
         self.any_lost = self.members.iter().any(Member::is_lost);
-        self.elevator.forgive(member);
+        self.elevator.reset_failures(member);
         match state {
             MemberState::Stuck => {}
             MemberState::Lost if member == 0 || self.reducer.is_some() => self.lose_group(member),

@@ -63,8 +63,8 @@ impl Elevator {
         (self.is_running, self.wake) = (false, NEVER);
     }
 
-    /// A member's state was set: what it failed before says nothing any more.
-    pub(super) fn forgive(&mut self, member: usize) {
+    /// Resets the count of failures in a row: the state of the member was set.
+    pub(super) fn reset_failures(&mut self, member: usize) {
         self.failures_in_a_row[member] = 0;
     }
 }

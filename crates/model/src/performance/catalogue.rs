@@ -1,7 +1,7 @@
 //! All measured objects of a cluster, in an order that never changes: new ones are added at the end, and removed ones keep
 //! their position without values.
 
-use super::emulator_status::Beside;
+use super::emulator_status::EmulatorStatus;
 use super::measures::{self, Measure};
 use crate::cluster::{Cluster, DeviceId, GroupId, HostId, VolumeId};
 use crate::disk_group::GroupCounters;
@@ -88,7 +88,7 @@ impl Catalogue {
     }
 
     /// One value per series, at the moment that the cluster has reached; NaN = there is none.
-    pub fn values(&self, cluster: &mut Cluster, beside: &Beside) -> Vec<f64> {
+    pub fn values(&self, cluster: &mut Cluster, status: &EmulatorStatus) -> Vec<f64> {
         let groups: Vec<GroupId> = cluster.groups().map(|(group, _, _)| group).collect();
         let readings = Readings {
             groups: groups.iter().filter_map(|group| cluster.group_counters(*group)).collect(),
@@ -96,7 +96,7 @@ impl Catalogue {
         };
         let mut values = Vec::with_capacity(self.series.len());
         for (subject, count) in &self.subjects {
-            let of = value_of(subject, cluster, &readings, beside);
+            let of = value_of(subject, cluster, &readings, status);
             debug_assert!(of.as_ref().is_none_or(|of| of.len() == *count), "{subject:?}");
             values.extend(of.unwrap_or_else(|| vec![f64::NAN; *count]));
         }
@@ -108,13 +108,13 @@ fn value_of(
     subject: &Subject,
     cluster: &Cluster,
     readings: &Readings,
-    beside: &Beside,
+    status: &EmulatorStatus,
 ) -> Option<Vec<f64>> {
     Some(match subject {
         Subject::Cluster => measures::cluster_values(
             &cluster.resync_status(),
             cluster.impaired_components(),
-            beside,
+            status,
         ),
         Subject::Host(host) => {
             let all = cluster.groups().zip(&readings.groups);
@@ -124,12 +124,12 @@ fn value_of(
         }
         Subject::Group(group) => measures::group_values(readings.groups.get(group.0 as usize)?),
         Subject::Reduction(group) => {
-            let reduced = beside.reduction.as_ref()?;
+            let reduced = status.reduction.as_ref()?;
             let (_, space) = reduced.groups.iter().find(|(of, _)| of == group)?;
             measures::reduction_values(space).to_vec()
         }
         Subject::Reductions => {
-            let reduced = beside.reduction.as_ref()?;
+            let reduced = status.reduction.as_ref()?;
             let mut values = measures::reduction_values(&reduced.total()).to_vec();
             values.extend([reduced.uncounted_blocks as f64, reduced.recalling as f64]);
             values
@@ -146,7 +146,7 @@ fn value_of(
 
 #[cfg(test)]
 mod tests {
-    use super::{Beside, Catalogue};
+    use super::{Catalogue, EmulatorStatus};
     use crate::cluster::{
         Cluster, ClusterSettings, ClusterSpec, GroupId, HostSpec, NetworkSpec, Policy, Stack,
         VolumeId,
@@ -196,8 +196,12 @@ mod tests {
             )],
             ..Reduced::default()
         };
-        let beside = Beside { lost_blocks: 3, reduction: Some(reduction), ..Beside::default() };
-        let values = catalogue.values(cluster, &beside);
+        let status = EmulatorStatus {
+            lost_blocks: 3,
+            reduction: Some(reduction),
+            ..EmulatorStatus::default()
+        };
+        let values = catalogue.values(cluster, &status);
         assert_eq!(values.len(), catalogue.series().len());
         catalogue.series().iter().map(|series| series.name.clone()).zip(values).collect()
     }

@@ -1,4 +1,4 @@
-//! What is known beside the cluster and measured together with it.
+//! Status of the emulator that carries out a cluster's commands, measured together with the cluster.
 //!
 //! What is not here: the cluster itself and the names of measures.
 
@@ -6,9 +6,10 @@ use crate::cluster::GroupId;
 use crate::reduction::Space;
 use underlay_core::Nanos;
 
-/// What is known beside the cluster: findings of the data plane, and what deduplication counted.
+/// Counters of the data plane and of deduplication, and the cluster's clock. All 0 or none without
+/// an emulator.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct EmulatorStatus {
     /// Blocks that did not verify and were restored from other members, since the start.
     pub repaired_blocks: u64,
     /// Blocks that no member has any more, likewise.

@@ -3,7 +3,7 @@
 //! Each list of names is followed by the function that gives the values in the same order; [`super::Catalogue`] checks
 //! that they are as many.
 
-use super::emulator_status::Beside;
+use super::emulator_status::EmulatorStatus;
 use crate::cluster::{Cluster, DeviceId, HostUse, ResyncReason, ResyncStatus, VolumeId};
 use crate::disk_group::{ClassCounters, GroupCounters, MemberCounters, QueueCounters};
 use crate::reduction::Space;
@@ -17,7 +17,7 @@ fn named(measures: &[(&str, &'static str, SeriesKind)]) -> Vec<Measure> {
     measures.iter().map(|(name, unit, kind)| (name.to_string(), *unit, *kind)).collect()
 }
 
-/// Of a volume, beside what its clients see.
+/// Of a volume, in addition to what its clients see.
 pub(super) fn volume() -> Vec<Measure> {
     named(&[
         ("errors", "ios", Counter),
@@ -257,20 +257,24 @@ pub(super) fn cluster() -> Vec<Measure> {
     measures
 }
 
-pub(super) fn cluster_values(resync: &ResyncStatus, impaired: usize, beside: &Beside) -> Vec<f64> {
+pub(super) fn cluster_values(
+    resync: &ResyncStatus,
+    impaired: usize,
+    status: &EmulatorStatus,
+) -> Vec<f64> {
     let mut values: Vec<f64> = Vec::new();
     for reason in 0..ResyncReason::ALL.len() {
         let of = [resync.copied_bytes[reason], resync.slices[reason], resync.bytes_left[reason]];
         values.extend(of.map(|value| value as f64));
     }
     // The cluster's clock differs from the clock of the user who waits for the end.
-    let slowdown = beside.slowdown.unwrap_or(1.0);
+    let slowdown = status.slowdown.unwrap_or(1.0);
     let time_left = resync.time_left.map_or(0.0, |left| left.0 as f64 * slowdown);
     let repair_in = resync.repair_in.map_or(0.0, |left| left.0 as f64);
     values.push(impaired as f64);
     values.extend([f64::from(resync.active), f64::from(resync.suspended), time_left]);
-    values.extend([slowdown, repair_in, beside.behind.0 as f64]);
-    values.extend([beside.repaired_blocks as f64, beside.lost_blocks as f64]);
+    values.extend([slowdown, repair_in, status.behind.0 as f64]);
+    values.extend([status.repaired_blocks as f64, status.lost_blocks as f64]);
     values
 }
 
@@ -287,7 +291,7 @@ pub(super) const fn yes_no(yes: bool) -> f64 {
 mod tests {
     use super::{cluster, cluster_values};
     use crate::cluster::ResyncStatus;
-    use crate::performance::Beside;
+    use crate::performance::EmulatorStatus;
     use underlay_core::Nanos;
 
     #[test]
@@ -295,8 +299,8 @@ mod tests {
         let resync =
             ResyncStatus { time_left: Some(Nanos::from_secs(10)), ..ResyncStatus::default() };
         let told = |slowdown| {
-            let beside = Beside { slowdown, behind: Nanos(7), ..Beside::default() };
-            let values = cluster_values(&resync, 0, &beside);
+            let status = EmulatorStatus { slowdown, behind: Nanos(7), ..EmulatorStatus::default() };
+            let values = cluster_values(&resync, 0, &status);
             let names = cluster();
             assert_eq!(names.len(), values.len());
             let of = |wanted: &str| {

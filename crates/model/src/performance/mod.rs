@@ -16,4 +16,4 @@ mod measures;
 mod catalogue;
 
 pub use catalogue::Catalogue;
-pub use emulator_status::{Beside, Reduced};
+pub use emulator_status::{EmulatorStatus, Reduced};

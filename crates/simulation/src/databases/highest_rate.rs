@@ -1,5 +1,4 @@
-//! What a design carries within a latency target: the highest rate, or whether one rate is within
-//! it.
+//! The highest rate of a design within a latency target, or whether one rate is within it.
 //!
 //! The search is the one of `underlay run`: [`RateSearch`] says what to simulate next. An undecided
 //! window is continued; the result is simulated once more with other transactions, for twice as
@@ -53,9 +52,9 @@ pub struct AtRate {
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// What a design carries.
+/// The result of a search for the highest rate of a design.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Carried {
+pub struct HighestRate {
     /// The highest rate within the target.
     pub found: Found,
     /// What was seen at that rate; `None` where no rate holds.
@@ -67,7 +66,7 @@ pub struct Carried {
     pub steps: Vec<StepTaken>,
 }
 
-impl Carried {
+impl HighestRate {
     /// The highest rate that holds, per second; `None` where none does.
     pub fn rate(&self) -> Option<f64> {
         match self.found {
@@ -95,7 +94,7 @@ impl Bed<'_> {
     ///
     /// # Errors
     /// What cannot be simulated.
-    pub fn highest_rate(&self, target: &Target, first_rate: f64) -> Result<Carried, String> {
+    pub fn highest_rate(&self, target: &Target, first_rate: f64) -> Result<HighestRate, String> {
         let mut search = RateSearch::new(SearchSpec {
             objective: target.objective,
             first_rate,
@@ -125,7 +124,7 @@ impl Bed<'_> {
             Found::AtLeast { holds } => (at(holds), None),
             Found::Nothing { fails } => (None, at(fails)),
         };
-        Ok(Carried {
+        Ok(HighestRate {
             found,
             bottleneck: fails.or(holds).and_then(|it| it.bottleneck),
             holding: holds.cloned(),
@@ -213,27 +212,27 @@ mod tests {
     #[test]
     fn the_highest_rate_lies_between_rates_that_hold_and_fail() {
         let target = target("p99=20ms");
-        let (carried, below, above) = with("kingston-sata-5200eco", |bed| {
-            let carried = bed.highest_rate(&target, 50.0).expect("simulated");
-            let Found::Rate { holds, fails } = carried.found else { panic!("{carried:?}") };
+        let (highest, below, above) = with("kingston-sata-5200eco", |bed| {
+            let highest = bed.highest_rate(&target, 50.0).expect("simulated");
+            let Found::Rate { holds, fails } = highest.found else { panic!("{highest:?}") };
             assert!(holds < fails && fails <= 1.1 * holds, "{holds} {fails}");
             let at = |rate| bed.at_rate(&target, rate).expect("simulated");
-            (carried, at(0.7 * holds), at(1.5 * fails))
+            (highest, at(0.7 * holds), at(1.5 * fails))
         });
         assert!(below.meets && !above.meets, "{below:?} {above:?}");
-        let holding = carried.holding.expect("a rate holds");
+        let holding = highest.holding.expect("a rate holds");
         assert!(holding.judgement.observed.is_some_and(|it| it <= Nanos::from_millis(21)));
         let (asked, done) = (holding.rate_per_second, holding.judgement.delivered_per_second);
         assert!((done / asked - 1.0).abs() < 0.05, "{done} of {asked}");
-        assert!(carried.bottleneck.is_some());
+        assert!(highest.bottleneck.is_some());
     }
 
     #[test]
     fn a_target_below_the_latency_of_the_device_is_out_of_reach() {
-        let carried = with("hdd", |bed| bed.highest_rate(&target("p50=10us"), 20.0));
-        let carried = carried.expect("simulated");
-        assert!(matches!(carried.found, Found::Nothing { .. }), "{:?}", carried.found);
-        assert!(carried.rate().is_none() && carried.holding.is_none());
+        let highest = with("hdd", |bed| bed.highest_rate(&target("p50=10us"), 20.0));
+        let highest = highest.expect("simulated");
+        assert!(matches!(highest.found, Found::Nothing { .. }), "{:?}", highest.found);
+        assert!(highest.rate().is_none() && highest.holding.is_none());
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub use bottleneck::Bottleneck;
 pub use demand_file::{DemandFile, DemandFileError, Observed};
 pub use family::{Family, FamilyProblem, Member};
 pub use fit_point::FitPoint;
-pub use highest_rate::{AtRate, Bed, Carried, Target};
+pub use highest_rate::{AtRate, Bed, HighestRate, Target};
 pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use observation::{Costs, Observation, Observing, Range};

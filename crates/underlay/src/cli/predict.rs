@@ -16,7 +16,7 @@ use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
 use answer::{Answer, Predicted, Row, WhatIf};
 use clap::Args;
-use highest_rates::CarriedRates;
+use highest_rates::HighestRates;
 use own_row::{ModelErrors, OwnRow, p95_ns, range};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -148,7 +148,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             what_ifs.push(WhatIf { design: name.clone(), change, ratios });
         }
     }
-    let carried = match arguments.slo {
+    let highest_rates = match arguments.slo {
         None => None,
         Some(objective) => {
             let target = arguments.target.target(objective, most, effort.cached_at_most);
@@ -169,7 +169,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         own_rows,
         designs: all,
         what_ifs,
-        carried,
+        highest_rates,
     })
 }
 
@@ -242,6 +242,6 @@ fn json(answer: &Answer) -> Value {
             "rungs": it.rows.iter().map(row).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "what_if": answer.what_ifs.iter().map(what_if).collect::<Vec<_>>(),
-        "slo": answer.carried.as_ref().map(CarriedRates::json),
+        "slo": answer.highest_rates.as_ref().map(HighestRates::json),
     })
 }

@@ -250,7 +250,9 @@ impl Visitor {
         let count = around(random, self.parameters.behaviour.n_line_items).min(LINES_MAX);
         let mut lines: Vec<Line> = (0..count)
             .map(|_| Line {
-                product: self.catalogue.on_shelf(below(random, self.catalogue.shelf())),
+                product: self
+                    .catalogue
+                    .weighted_product(below(random, self.catalogue.weight_sum())),
                 quantity: uniform(random, 1, QUANTITY_MAX),
             })
             .collect();

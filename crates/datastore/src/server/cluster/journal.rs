@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::data_plane::Finding;
 use underlay_core::Nanos;
 use underlay_model::cluster::{
-    Ailment, Cluster, ComponentId, ComponentState, Notice, Reachability, VolumeId,
+    Cluster, ComponentId, ComponentState, Notice, PriorFault, Reachability, VolumeId,
 };
 
 use crate::fault::DatastoreNotice;
@@ -172,13 +172,13 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
 }
 
 /// What a device does again, by what was wrong with it.
-const fn mended(was: Ailment) -> &'static str {
+const fn mended(was: PriorFault) -> &'static str {
     match was {
-        Ailment::None => "works normally, as before",
-        Ailment::OutOfUse => "is in use again",
-        Ailment::Slow => "has its normal speed again",
-        Ailment::Stuck => "answers again",
-        Ailment::Erroring => "answers without errors again",
+        PriorFault::None => "works normally, as before",
+        PriorFault::OutOfUse => "is in use again",
+        PriorFault::Slow => "has its normal speed again",
+        PriorFault::Stuck => "answers again",
+        PriorFault::Erroring => "answers without errors again",
     }
 }
 

@@ -21,7 +21,7 @@ use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
     HostCondition, HostId, OwnerProblem, PlacementRefusal, Policy, VolumeId,
 };
-use underlay_model::performance::{Beside, Catalogue, Reduced};
+use underlay_model::performance::{Catalogue, EmulatorStatus, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, RequestId, ServiceFactor};
 
 use super::clock_skew::{ClockSkew, STRIDE};
@@ -163,14 +163,14 @@ impl<C, S: Stores> ClusterPlane<C, S> {
         // What happened up to now counts.
         let at = self.at(now);
         self.pass(at);
-        let beside = Beside {
+        let status = EmulatorStatus {
             repaired_blocks: self.journal.repaired,
             lost_blocks: self.journal.lost,
             reduction: self.reduced(),
             behind: self.skew.behind(),
             slowdown: Some(self.skew.slowdown()),
         };
-        self.catalogue.values(&mut self.cluster, &beside)
+        self.catalogue.values(&mut self.cluster, &status)
     }
 
     /// How often this host's own storage did not do what was asked of it.

@@ -38,8 +38,8 @@ impl Storage {
         let now = self.clock.now();
         let mut delay = Nanos::ZERO;
         let mut ask = |group: GroupId| delay = delay.max(self.inventory.ingress_delay(group, now));
-        if let Some(note) = volume.object.whole_set(set, self.objects.shape()) {
-            note.groups().for_each(ask);
+        if let Some(cached) = volume.object.whole_set(set, self.objects.shape()) {
+            cached.groups().for_each(ask);
             return delay;
         }
         for id in volume.object.set(set).iter().flat_map(Slot::components) {
@@ -61,7 +61,7 @@ impl Requests {
     ) {
         let Some(operation) = self.operations.get(key) else { return };
         let FrontOperation { volume, operation: kind, offset, length, held_back, .. } = *operation;
-        storage.note_sets(volume);
+        storage.refresh_cached_sets(volume);
         let Some(state) = storage.objects.volume(volume) else {
             return self.end_operation(storage, key, Some(IoFailure::VolumeRemoved));
         };

@@ -6,7 +6,7 @@
 //! flight. Both paths give the same result for these requests; debug builds compare them.
 
 use super::Requests;
-use crate::cluster::cached_set::SetNote;
+use crate::cluster::cached_set::CachedSet;
 use crate::cluster::component_place::Target;
 use crate::cluster::data_command::DataCommand;
 use crate::cluster::geometry::SetKind;
@@ -30,16 +30,16 @@ struct OneUnitIo {
 }
 
 impl OneUnitIo {
-    fn new(note: &SetNote, slots: u8, row: u64, unit: UnitRange) -> OneUnitIo {
-        let offset = row * u64::from(note.unit_bytes()) + u64::from(unit.from);
+    fn new(cached: &CachedSet, slots: u8, row: u64, unit: UnitRange) -> OneUnitIo {
+        let offset = row * u64::from(cached.unit_bytes()) + u64::from(unit.from);
         OneUnitIo { slots, offset, length: unit.length() }
     }
 
     /// Where to, in the order of slots.
-    fn targets(self, note: &SetNote) -> impl Iterator<Item = Target> {
+    fn targets(self, cached: &CachedSet) -> impl Iterator<Item = Target> {
         let mut left = self.slots;
         std::iter::from_fn(move || {
-            let next = (left != 0).then(|| note.target(left.trailing_zeros() as usize));
+            let next = (left != 0).then(|| cached.target(left.trailing_zeros() as usize));
             left &= left.wrapping_sub(1);
             next
         })
@@ -56,23 +56,23 @@ impl OneUnitIo {
     }
 
     /// Whether the general way would have found the same.
-    fn is(&self, note: &SetNote, operation: Operation, wants: &Wants) -> bool {
-        let targets = self.targets(note).map(|target| self.wanted(&target, operation));
+    fn is(&self, cached: &CachedSet, operation: Operation, wants: &Wants) -> bool {
+        let targets = self.targets(cached).map(|target| self.wanted(&target, operation));
         targets.eq(wants.iter().copied())
     }
 }
 
 impl Objects {
-    /// What was noted of the set, and which of its slots a part of a request touches, if nothing is missing and it touches a
+    /// The set's entry of the cache, and which of its slots a part of a request touches, if nothing is missing and it touches a
     /// part of one unit.
     #[inline]
-    fn one_unit_of(&self, part: &Aim) -> Option<(&SetNote, OneUnit)> {
-        let note = self.note_of(part)?;
-        Some((note, one_unit(note.kind(), note.unit_bytes(), &part.range)?))
+    fn one_unit_of(&self, part: &Aim) -> Option<(&CachedSet, OneUnit)> {
+        let cached = self.cached_set_of(part)?;
+        Some((cached, one_unit(cached.kind(), cached.unit_bytes(), &part.range)?))
     }
 
     #[inline]
-    fn note_of(&self, part: &Aim) -> Option<&SetNote> {
+    fn cached_set_of(&self, part: &Aim) -> Option<&CachedSet> {
         let object = self.object(part.volume, Layout::Present)?;
         object.whole_set(part.range.set, self.shape())
     }
@@ -91,21 +91,21 @@ impl Requests {
         if !entry.avoid.is_empty() || !entry.failed.is_empty() {
             return false;
         }
-        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
-        let kind = note.kind();
+        let Some((cached, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let kind = cached.kind();
         let slots = match kind {
             SetKind::Mirror { .. } => 1 << kind.read_copy(part.range.row),
             SetKind::Parity { .. } => unit.data_slots,
         };
-        let io = OneUnitIo::new(note, slots, part.range.row, unit.range);
+        let io = OneUnitIo::new(cached, slots, part.range.row, unit.range);
         debug_assert!({
             let piece =
                 storage.objects.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
             let reads =
                 piece.and_then(|piece| storage.objects.reads_of(&piece, &part.range, IoClass::Vm));
-            reads.is_some_and(|reads| io.is(note, Operation::Read, &reads))
+            reads.is_some_and(|reads| io.is(cached, Operation::Read, &reads))
         });
-        let source = note.target(slots.trailing_zeros() as usize).component;
+        let source = cached.target(slots.trailing_zeros() as usize).component;
         if let Some(entry) = self.parts.get_mut(key) {
             entry.phase = Phase::Reading;
             entry.source = source;
@@ -125,14 +125,14 @@ impl Requests {
         if part.operation != Operation::Write {
             return false;
         }
-        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
-        let (kind, row) = (note.kind(), part.range.row);
-        let io = OneUnitIo::new(note, unit.slots(), row, unit.range);
+        let Some((cached, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let (kind, row) = (cached.kind(), part.range.row);
+        let io = OneUnitIo::new(cached, unit.slots(), row, unit.range);
         let has_space = |target: Target| {
             let component = storage.objects.component(target.component);
             component.is_some_and(|component| component.written.contains(row))
         };
-        if !io.targets(note).all(has_space) {
+        if !io.targets(cached).all(has_space) {
             return false;
         }
         let reads_first = matches!(kind, SetKind::Parity { .. });
@@ -141,7 +141,7 @@ impl Requests {
                 storage.objects.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
             let reads = piece.map(|piece| storage.objects.reads_before_write(&piece, part));
             reads.is_some_and(|reads| match reads_first {
-                true => io.is(note, Operation::Read, &reads),
+                true => io.is(cached, Operation::Read, &reads),
                 false => reads.is_empty(),
             })
         });
@@ -165,13 +165,13 @@ impl Requests {
         key: Key,
         part: &Aim,
     ) -> bool {
-        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let Some((cached, unit)) = storage.objects.one_unit_of(part) else { return false };
         if storage.objects.object(part.volume, Layout::Next).is_some() {
             return false;
         }
-        let io = OneUnitIo::new(note, unit.slots(), part.range.row, unit.range);
+        let io = OneUnitIo::new(cached, unit.slots(), part.range.row, unit.range);
         debug_assert!(io.is(
-            note,
+            cached,
             part.operation,
             &storage.objects.writes_of(part.volume, Layout::Present, &part.range, part.operation)
         ));
@@ -195,8 +195,8 @@ impl Requests {
         {
             return false;
         }
-        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
-        let piece = note.piece(&part.range);
+        let Some((cached, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let piece = cached.piece(&part.range);
         if storage.objects.object(part.volume, Layout::Next).is_some() {
             return false;
         }
@@ -235,8 +235,9 @@ impl Requests {
         let Some(sender) = self.begin_phase(key, client, lead) else { return };
         let mut left = io.slots;
         while left != 0 {
-            let note = storage.objects.note_of(part).expect("sending changes nothing of the set");
-            let target = note.target(left.trailing_zeros() as usize);
+            let cached =
+                storage.objects.cached_set_of(part).expect("sending changes nothing of the set");
+            let target = cached.target(left.trailing_zeros() as usize);
             self.issue(storage, key, sender, &target, &io.wanted(&target, operation));
             left &= left - 1;
         }

@@ -12,7 +12,7 @@ use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterSettings, ClusterSpec, DeviceId, Fault, HostId, HostSpec,
     NetworkSpec, Notice, Policy, ReturnedContent, VolumeId,
 };
-use underlay_model::performance::{Beside, Catalogue};
+use underlay_model::performance::{Catalogue, EmulatorStatus};
 use underlay_model::{DiskGroupSpec, Operation, Request, RequestId, builtin};
 
 /// Length of a stage.
@@ -211,7 +211,7 @@ pub fn run() -> Stages {
         open_gap_ns: 0.0,
         notices: Vec::new(),
     };
-    let beside = Beside::default();
+    let status = EmulatorStatus::default();
     let sum = |series: &[SeriesSpec], values: &[f64], suffix: &str| -> f64 {
         let named = series.iter().zip(values);
         let of = |(series, _): &(&SeriesSpec, &f64)| {
@@ -226,7 +226,7 @@ pub fn run() -> Stages {
             world.begin_stage(second / STAGE_S, alone);
         }
         world.advance(Nanos::from_secs(second as u64 + 1));
-        let values = catalogue.values(&mut world.cluster, &beside);
+        let values = catalogue.values(&mut world.cluster, &status);
         let total = (
             sum(&stages.series, &values, ".vm.read.bytes"),
             sum(&stages.series, &values, ".resync.read.bytes"),

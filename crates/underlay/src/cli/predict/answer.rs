@@ -2,7 +2,7 @@
 
 use underlay_simulation::databases::{Change, NoMeaning, Observation, Prediction};
 
-use super::highest_rates::CarriedRates;
+use super::highest_rates::HighestRates;
 use super::own_row::OwnRow;
 
 /// A design at a number of users.
@@ -37,5 +37,5 @@ pub(super) struct Answer {
     pub(super) own_rows: Vec<OwnRow>,
     pub(super) designs: Vec<Predicted>,
     pub(super) what_ifs: Vec<WhatIf>,
-    pub(super) carried: Option<CarriedRates>,
+    pub(super) highest_rates: Option<HighestRates>,
 }

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use underlay_core::RootSeed;
 use underlay_simulation::databases::{
-    Assumptions, Bed, Carried, Prediction, SinglePlan, Target, predicted,
+    Assumptions, Bed, HighestRate, Prediction, SinglePlan, Target, predicted,
 };
 use underlay_workload::rate_search::Found;
 
 /// The rates of all designs.
-pub struct CarriedRates {
+pub struct HighestRates {
     target: Target,
     transactions: String,
-    designs: Vec<(String, Carried, Option<Prediction>)>,
+    designs: Vec<(String, HighestRate, Option<Prediction>)>,
 }
 
 /// What the search of all designs depends on.
@@ -47,7 +47,7 @@ impl Searching<'_> {
     ///
     /// # Errors
     /// What cannot be simulated.
-    pub fn search(&self, designs: &[Named], target: Target) -> Result<CarriedRates, Stop> {
+    pub fn search(&self, designs: &[Named], target: Target) -> Result<HighestRates, Stop> {
         // The rate that the recorded users had; from there it is doubled or halved.
         let first_rate = self.row.simulated.transactions_per_second.max(1.0);
         let (measured, error) = (self.row.headlines(), self.errors.headline);
@@ -55,17 +55,17 @@ impl Searching<'_> {
         for Named { name, design } in std::iter::once(self.own).chain(designs) {
             errln!("simulating: {name}, the highest rate with {}", target.objective);
             let bed = Bed { plan: self.single, design, assumed: self.assumed, seed: self.seed };
-            let carried = bed.highest_rate(&target, first_rate).map_err(Stop::bad_input)?;
+            let highest = bed.highest_rate(&target, first_rate).map_err(Stop::bad_input)?;
             let own = self.row.simulated.headline;
-            let rate = carried.rate().and_then(|rate| predicted(rate, own, &measured, error));
-            found.push((name.clone(), carried, rate));
+            let rate = highest.rate().and_then(|rate| predicted(rate, own, &measured, error));
+            found.push((name.clone(), highest, rate));
         }
         let shape = self.single.plan().workload.kind.shape();
-        Ok(CarriedRates { target, transactions: main_transactions(shape), designs: found })
+        Ok(HighestRates { target, transactions: main_transactions(shape), designs: found })
     }
 }
 
-impl CarriedRates {
+impl HighestRates {
     /// As a table.
     pub fn render(&self, text: &mut String, unit: &str) {
         let Target { objective, sessions, resolution, .. } = self.target;
@@ -84,10 +84,10 @@ impl CarriedRates {
             unit,
             format!("{name} ms")
         );
-        for (design, carried, rate) in &self.designs {
-            let bottleneck = carried.bottleneck.map_or_else(String::new, |it| it.name());
-            let (Some(holding), Some(rate)) = (&carried.holding, rate) else {
-                let fails = match carried.found {
+        for (design, highest, rate) in &self.designs {
+            let bottleneck = highest.bottleneck.map_or_else(String::new, |it| it.name());
+            let (Some(holding), Some(rate)) = (&highest.holding, rate) else {
+                let fails = match highest.found {
                     Found::Nothing { fails } => format!("none: not even {fails:.2}/s"),
                     Found::AtLeast { .. } | Found::Rate { .. } => "none".to_string(),
                 };
@@ -98,7 +98,7 @@ impl CarriedRates {
                 .judgement
                 .observed
                 .map_or_else(|| "-".to_string(), |time| format!("{:.2}", time.0 as f64 / 1e6));
-            let more = matches!(carried.found, Found::AtLeast { .. });
+            let more = matches!(highest.found, Found::AtLeast { .. });
             let _ = writeln!(
                 text,
                 "  {design:<width$} {:>10} {:>19} {:>10.0} {:>9.0} {observed:>9}  {bottleneck}",
@@ -117,8 +117,8 @@ impl CarriedRates {
     /// For programs.
     pub fn json(&self) -> Value {
         let Target { objective, sessions, settle, measure, resolution, .. } = self.target;
-        let design = |(name, carried, rate): &(String, Carried, Option<Prediction>)| {
-            let (kind, fails) = match carried.found {
+        let design = |(name, highest, rate): &(String, HighestRate, Option<Prediction>)| {
+            let (kind, fails) = match highest.found {
                 Found::Rate { fails, .. } => ("rate", Some(fails)),
                 Found::AtLeast { .. } => ("at-least", None),
                 Found::Nothing { fails } => ("nothing", Some(fails)),
@@ -128,15 +128,15 @@ impl CarriedRates {
                 "kind": kind,
                 "predicted_rate_per_second":
                     rate.map(|it| json!({ "value": it.value, "low": it.low, "high": it.high })),
-                "holds_per_second": carried.rate(),
+                "holds_per_second": highest.rate(),
                 "fails_per_second": fails,
-                "headline": carried.holding.as_ref().map(|it| it.observation.headline),
+                "headline": highest.holding.as_ref().map(|it| it.observation.headline),
                 "observed_ns":
-                    carried.holding.as_ref().and_then(|it| it.judgement.observed).map(|it| it.0),
-                "bottleneck": carried.bottleneck.map(|it| it.name()),
-                "bottleneck_share": carried.bottleneck.map(|it| it.share),
-                "cpu_busy": carried.bottleneck.map(|it| it.cpu_busy),
-                "steps": carried.steps.len(),
+                    highest.holding.as_ref().and_then(|it| it.judgement.observed).map(|it| it.0),
+                "bottleneck": highest.bottleneck.map(|it| it.name()),
+                "bottleneck_share": highest.bottleneck.map(|it| it.share),
+                "cpu_busy": highest.bottleneck.map(|it| it.cpu_busy),
+                "steps": highest.steps.len(),
             })
         };
         json!({

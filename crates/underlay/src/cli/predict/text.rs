@@ -45,8 +45,8 @@ pub fn render(answer: &Answer) -> String {
         };
         let _ = writeln!(text, "  {design:<width$}  {change:<20} {effect}");
     }
-    if let Some(carried) = &answer.carried {
-        carried.render(&mut text, unit);
+    if let Some(highest_rates) = &answer.highest_rates {
+        highest_rates.render(&mut text, unit);
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `underlay size`: the smallest cluster of a family that carries a rate within a latency target.
+//! `underlay size`: the smallest cluster of a family that sustains a rate within a latency target.
 //!
 //! Everything it prints is simulated. What a family is, and which of its designs need no simulation,
 //! is `simulation::databases`'s; here are the request and the table.
@@ -100,8 +100,8 @@ fn answer(arguments: &Arguments) -> Result<Sized, Stop> {
             let member = &rows[position].member;
             errln!("simulating: {}, its highest rate", member.name());
             let bed = Bed { plan: single, design: &member.design, assumed: &basis.assumed, seed };
-            let carried = bed.highest_rate(&demand.target, demand.rate_per_second);
-            Some((position, carried.map_err(Stop::bad_input)?))
+            let highest = bed.highest_rate(&demand.target, demand.rate_per_second);
+            Some((position, highest.map_err(Stop::bad_input)?))
         }
     };
     let shape = plan.workload.kind.shape();
@@ -177,11 +177,11 @@ fn json(sized: &Sized) -> Value {
         "measure_ns": target.measure.0,
         "full_at_most_percent": full_at_most_percent,
         "designs": sized.rows.iter().map(row).collect::<Vec<_>>(),
-        "smallest": sized.smallest.as_ref().map(|(position, carried)| json!({
+        "smallest": sized.smallest.as_ref().map(|(position, highest)| json!({
             "design": position,
-            "highest_rate_per_second": carried.rate(),
-            "rate_margin": carried.rate().map(|rate| rate / rate_per_second),
-            "bottleneck": carried.bottleneck.map(|it| it.name()),
+            "highest_rate_per_second": highest.rate(),
+            "rate_margin": highest.rate().map(|rate| rate / rate_per_second),
+            "bottleneck": highest.bottleneck.map(|it| it.name()),
         })),
     })
 }

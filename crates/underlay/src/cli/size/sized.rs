@@ -1,7 +1,7 @@
 //! The answer of `underlay size`: the designs of a family, and which of them meets the target. How it looks is decided
 //! elsewhere.
 
-use underlay_simulation::databases::{Answer, Carried, Demand, Row};
+use underlay_simulation::databases::{Answer, Demand, HighestRate, Row};
 use underlay_study::VolumePlan;
 
 /// Everything that is said.
@@ -15,8 +15,8 @@ pub(super) struct Sized {
     pub(super) volumes: Vec<VolumePlan>,
     pub(super) demand: Demand,
     pub(super) rows: Vec<Row>,
-    /// The first row that meets the target, and what it carries at most.
-    pub(super) smallest: Option<(usize, Carried)>,
+    /// The first row that meets the target, and its highest rate.
+    pub(super) smallest: Option<(usize, HighestRate)>,
 }
 
 /// How far the quantile is below its limit, as a share of it: negative where it is above.

@@ -62,11 +62,11 @@ pub fn render(sized: &Sized) -> String {
          far the quantile is below its limit. A bottleneck is where transactions spend most of\n\
          their time.\n",
     );
-    if let Some((position, carried)) = &sized.smallest {
+    if let Some((position, highest)) = &sized.smallest {
         let member = &sized.rows[*position].member;
         let _ = writeln!(text, "\nSmallest: {} devices, {}.", member.devices(), member.name());
-        if let Some(rate) = carried.rate() {
-            let bottleneck = carried.bottleneck.map_or_else(String::new, |it| it.name());
+        if let Some(rate) = highest.rate() {
+            let bottleneck = highest.bottleneck.map_or_else(String::new, |it| it.name());
             let _ = writeln!(
                 text,
                 "It sustains {rate:.0}/s within the target, {:.2} times the requested rate. Bottleneck above that: \

@@ -87,13 +87,13 @@ impl Catalogue {
         push_last_name(out, self.product(product).actor[1]);
     }
 
-    /// Products to buy from: each once, the popular ones ten times. Returns their number and the product at a position.
-    pub fn shelf(&self) -> u64 {
+    /// Sum of the weights with which products are bought: 1 each, 10 for popular ones.
+    pub fn weight_sum(&self) -> u64 {
         u64::from(self.products) + 9 * u64::from(self.products / POPULAR_EVERY)
     }
 
-    /// The product at `place` of the shelf, counted from 0.
-    pub fn on_shelf(&self, place: u64) -> u32 {
+    /// The product at `place` below the sum of weights.
+    pub fn weighted_product(&self, place: u64) -> u32 {
         match place.checked_sub(u64::from(self.products)) {
             None => place as u32 + 1,
             Some(beyond) => (beyond / 9 + 1) as u32 * POPULAR_EVERY,

@@ -216,10 +216,11 @@ fn ratings_are_two_to_thirty_nine_per_review() {
 }
 
 #[test]
-fn popular_products_have_ten_places_on_the_shelf() {
+fn popular_products_are_bought_ten_times_as_often() {
     let catalogue = Catalogue::new(&parameters("25MB", 1));
     let mut places = vec![0; 25_000];
-    (0..catalogue.shelf()).for_each(|place| places[catalogue.on_shelf(place) as usize - 1] += 1);
+    (0..catalogue.weight_sum())
+        .for_each(|place| places[catalogue.weighted_product(place) as usize - 1] += 1);
     for (index, count) in places.iter().enumerate() {
         let expected = if (index + 1) % 10_000 == 0 { 10 } else { 1 };
         assert_eq!(*count, expected, "product {}", index + 1);
