@@ -88,8 +88,8 @@ impl Axes {
         self.variants.windows(2).any(|two| two[0].design != two[1].design)
     }
 
-    /// Where a variant lies besides an axis: its design, and its points of the other axes.
-    pub(crate) fn place_beside(&self, variant: usize, axis: usize) -> String {
+    /// Where a variant lies apart from an axis: its design, and its points of the other axes.
+    pub(crate) fn other_points(&self, variant: usize, axis: usize) -> String {
         let others = (0..self.list.len()).filter(|other| *other != axis);
         let phrases = others.map(|other| self.phrase(variant, other));
         let words: Vec<&str> = [self.design_title(variant)].into_iter().chain(phrases).collect();

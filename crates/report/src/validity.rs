@@ -206,7 +206,7 @@ fn of_shares(late: f64, early: f64) -> Validity {
 
 /// What may be read from a rung whose ceiling is no obstacle: where something else than storage is varied, that storage limits
 /// no more is what varying it does.
-pub(crate) fn beside_ceiling(row: &RungValidity) -> Validity {
+pub(crate) fn ignoring_ceiling(row: &RungValidity) -> Validity {
     if row.no_device {
         return Validity::HostLimited;
     }

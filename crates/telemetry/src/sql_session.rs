@@ -19,7 +19,7 @@ use underlay_database::{Target, postgres};
 /// How the collector's sessions are named in `pg_stat_activity`, and left out of its counts.
 pub(crate) const APPLICATION_NAME: &str = "underlay-telemetry";
 
-/// The database that a cluster is born with and that benchmarks leave alone.
+/// The database that initdb creates. Benchmarks do not use it.
 const MAINTENANCE_DATABASE: &str = "postgres";
 
 /// Longest time to a new connection.

@@ -78,9 +78,9 @@ pub struct RestoredCopy {
     pub report: BackupReport,
 }
 
-/// Who looks at a backup or restore while it goes on.
+/// What the caller of a backup or restore does while it runs: stops it, follows its progress.
 pub struct Watch<'a> {
-    /// Whether it shall end early.
+    /// Whether to end it early.
     pub stop: &'a dyn Fn() -> bool,
     /// Called about once per second with the bytes written so far, and once more when a program has
     /// ended.
@@ -88,8 +88,8 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Nobody.
-    pub(crate) const NOBODY: Watch<'static> = Watch { stop: &|| false, written: &|_| {} };
+    /// Never stopped, and its progress is not reported.
+    pub(crate) const NONE: Watch<'static> = Watch { stop: &|| false, written: &|_| {} };
 }
 
 /// What the programs of backups and restores need of a server: a copy, for a thread of its own.

@@ -327,7 +327,7 @@ impl<I> Instance<I> {
     pub fn log_tail(&self) -> LogTail {
         let mut tail = LogTail::read(&self.log_path(), self.log_start_bytes, self.reader);
         // The kernel does not tell the victim; the group's counter does.
-        let is_killed = !self.reader.tells_of_kills || tail.cause == Some(LogCause::Crash);
+        let is_killed = !self.reader.reports_kills || tail.cause == Some(LogCause::Crash);
         if is_killed && self.oom_kills() > self.oom_kills_at_start {
             tail.cause = Some(LogCause::OutOfMemory);
             tail.evidence.get_or_insert_with(|| "killed by the kernel".to_string());

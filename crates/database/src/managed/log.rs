@@ -53,7 +53,7 @@ pub(crate) struct Reader {
     /// A line without its prefix.
     pub message: fn(&str) -> &str,
     /// Whether the server logs that a process of its was killed: one that has a single process cannot.
-    pub tells_of_kills: bool,
+    pub reports_kills: bool,
     /// Whether a line says that the server ends all sessions because a process of its crashed.
     pub is_crash: fn(&str) -> bool,
     /// Whether a line says that it accepts connections.

@@ -50,7 +50,7 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        self.backup_tools().take(format.into(), &Watch::NOBODY)
+        self.backup_tools().take(format.into(), &Watch::NONE)
     }
 
     /// Replaces the stopped database by a backup of it, prepared: the next start finds what was committed
@@ -60,7 +60,7 @@ impl Server {
         let programs = Programs::of(&self.spec().install)?;
         let begin = Instant::now();
         clear(&self.spec().data, &self.spec().wal)?;
-        self.backup_tools().fill(backup, (&programs, begin), &Watch::NOBODY)
+        self.backup_tools().fill(backup, (&programs, begin), &Watch::NONE)
     }
 }
 

@@ -8,14 +8,8 @@
 use crate::managed::{LogCause, Reader, Severity};
 
 /// How lines of this log are read.
-pub(crate) const READER: Reader = Reader {
-    severity,
-    cause: cause_of,
-    message,
-    tells_of_kills: false,
-    is_crash: no,
-    is_ready: no,
-};
+pub(crate) const READER: Reader =
+    Reader { severity, cause: cause_of, message, reports_kills: false, is_crash: no, is_ready: no };
 
 /// It has one process: a crash ends it, which is noticed without its log.
 fn no(_: &str) -> bool {

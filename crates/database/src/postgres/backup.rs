@@ -28,7 +28,7 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        self.backup_tools().take(format.into(), &Watch::NOBODY)
+        self.backup_tools().take(format.into(), &Watch::NONE)
     }
 
     /// Replaces the stopped cluster by a backup of it. The next start recovers to the backup's end.
@@ -36,7 +36,7 @@ impl Server {
         self.require_stopped("restore a backup")?;
         let begin = Instant::now();
         clear(&self.spec().data, &self.spec().wal)?;
-        self.backup_tools().fill(backup, begin, &Watch::NOBODY)
+        self.backup_tools().fill(backup, begin, &Watch::NONE)
     }
 }
 

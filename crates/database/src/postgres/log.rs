@@ -13,7 +13,7 @@ pub(crate) const PREFIX: &str = "%m [%p] %b %e ";
 
 /// How lines of this log are read.
 pub(crate) const READER: Reader =
-    Reader { severity, cause: cause_of, message, tells_of_kills: true, is_crash, is_ready };
+    Reader { severity, cause: cause_of, message, reports_kills: true, is_crash, is_ready };
 
 /// What a line says about a cause. Codes first: they are the server's own words; then texts, for the
 /// lines that the postmaster writes about others.

@@ -50,13 +50,15 @@ pub async fn connect(
     target: &Target,
     config: &Config,
 ) -> Result<(Client, MaybeTlsConnection), Error> {
-    connect_and_tell(target, config).await.map(|(client, connection, _)| (client, connection))
+    connect_with_encryption(target, config)
+        .await
+        .map(|(client, connection, _)| (client, connection))
 }
 
 /// A client, its connection, and how that is encrypted.
 type Connected = (Client, MaybeTlsConnection, Option<Encryption>);
 
-async fn connect_and_tell(target: &Target, config: &Config) -> Result<Connected, Error> {
+async fn connect_with_encryption(target: &Target, config: &Config) -> Result<Connected, Error> {
     let attempts = Attempts::of(target);
     match attempt(target, config, attempts.first).await {
         (Ok(connected), _) => Ok(connected),
@@ -123,7 +125,7 @@ pub(super) fn is_not_let_in(error: &Error) -> bool {
 
 /// How a session of `target` is encrypted, as this side of it knows: a proxy's server would speak of another session.
 pub(crate) async fn encryption(target: &Target) -> Result<Option<Encryption>, SessionError> {
-    let (client, mut connection, agreed) = connect_and_tell(target, &target.config())
+    let (client, mut connection, agreed) = connect_with_encryption(target, &target.config())
         .await
         .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
     // Taking leave is the client's last message.

@@ -25,7 +25,7 @@ const CONSTANT: Nanos = Nanos::from_micros(200);
 const FLOOR_PROBES: usize = 100;
 const FLOOR_ROWS: usize = 10;
 /// For so long more rows are tried while none is quick enough: a busy host has quiet moments.
-const FLOOR_PATIENCE: Duration = Duration::from_secs(10);
+const FLOOR_TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The start is done when two corrections in a row are smaller than this.
 const SETTLED: i64 = 3_000;
 /// A busy host never settles.
@@ -63,7 +63,7 @@ pub(crate) fn calibrate(
     server.done(&Command::SetTiming(TimingMode::Modelled))?;
     server.done(&Command::Compensate(PathCompensation::default()))?;
     server.done(&Command::Probe { latency_ns: 0 })?;
-    let floor = floor(|| prober.read(), quick_enough, FLOOR_PATIENCE).map_err(failed("read"))?;
+    let floor = floor(|| prober.read(), quick_enough, FLOOR_TIME_LIMIT).map_err(failed("read"))?;
     server.done(&Command::Probe { latency_ns: CONSTANT.0 })?;
     let mut settled = 0;
     for _ in 0..SETTLE_STEPS_MAX {

@@ -145,12 +145,12 @@ impl PathFollower {
         compensation: PathCompensation,
     ) -> Result<PathFollower, DatastoreError> {
         let ends = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&ends);
+        let stop = Arc::clone(&ends);
         let follow = move || {
             let mut path = HostPath { control, block_devices, dilation };
             let mut compensation = compensation;
             // Once the server has ended there is nothing to follow; its owner reports that.
-            if let Err(error) = follow(&told, &mut path, &mut compensation) {
+            if let Err(error) = follow(&stop, &mut path, &mut compensation) {
                 tracing::debug!("no longer following the path: {error}");
             }
             compensation
@@ -210,7 +210,7 @@ mod tests {
         rounds: std::slice::Iter<'a, [Round; 2]>,
         ends: &'a AtomicBool,
         seen: Seen,
-        told: Vec<PathCompensation>,
+        reported: Vec<PathCompensation>,
     }
 
     impl Path for Script<'_> {
@@ -234,46 +234,46 @@ mod tests {
         }
 
         fn compensate(&mut self, value: PathCompensation) -> Result<(), DatastoreError> {
-            self.told.push(value);
+            self.reported.push(value);
             Ok(())
         }
     }
 
-    fn told(rounds: &[[Round; 2]]) -> Vec<PathCompensation> {
+    fn reported_values(rounds: &[[Round; 2]]) -> Vec<PathCompensation> {
         let ends = AtomicBool::new(false);
         let seen = Seen::default();
-        let mut path = Script { rounds: rounds.iter(), ends: &ends, seen, told: Vec::new() };
+        let mut path = Script { rounds: rounds.iter(), ends: &ends, seen, reported: Vec::new() };
         let mut compensation = PathCompensation::of_all(Nanos(40_000));
         follow(&ends, &mut path, &mut compensation).unwrap();
-        assert_eq!(path.told.last(), Some(&compensation));
-        path.told
+        assert_eq!(path.reported.last(), Some(&compensation));
+        path.reported
     }
 
-    const NOBODY: Round = ((0, 0), (0, 0));
+    const NO_REQUESTS: Round = ((0, 0), (0, 0));
 
     #[test]
     fn answers_leave_earlier_while_requests_take_longer_than_they_should() {
-        let told = told(&[
+        let reported = reported_values(&[
             // Too few to say anything; they count with the next.
-            [((50, 150_000), (50, 100_000)), NOBODY],
-            [((250, 150_000), (250, 100_000)), NOBODY],
+            [((50, 150_000), (50, 100_000)), NO_REQUESTS],
+            [((250, 150_000), (250, 100_000)), NO_REQUESTS],
             // Half of them were not modelled: nothing can be compared.
-            [((400, 300_000), (200, 100_000)), NOBODY],
-            [((400, 80_000), (400, 100_000)), NOBODY],
+            [((400, 300_000), (200, 100_000)), NO_REQUESTS],
+            [((400, 80_000), (400, 100_000)), NO_REQUESTS],
         ]);
-        let [longer, shorter] = told[..] else { panic!("{told:?}") };
+        let [longer, shorter] = reported[..] else { panic!("{reported:?}") };
         let (first, second) = (longer.common_ns, shorter.common_ns);
         assert!(first > 40_000 && first <= 90_000, "{first}");
         assert!(second < first && second >= first - 20_000, "{second}");
-        assert_eq!((longer.reads_ns, longer.writes_ns), (first, 40_000), "nobody wrote");
+        assert_eq!((longer.reads_ns, longer.writes_ns), (first, 40_000), "nothing was written");
     }
 
     #[test]
     fn writes_are_followed_apart_from_reads() {
         // Writes take 60 us more than they should, reads what they should.
         let round = [((700, 300_000), (700, 300_000)), ((300, 560_000), (300, 500_000))];
-        let told = told(&[round, round, round]);
-        let last = told.last().unwrap();
+        let reported = reported_values(&[round, round, round]);
+        let last = reported.last().unwrap();
         assert_eq!(last.reads_ns, 40_000);
         assert!(last.writes_ns > 90_000, "{last:?}");
         assert!(last.common_ns > 70_000 && last.common_ns < 80_000, "{last:?}");

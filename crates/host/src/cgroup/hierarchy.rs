@@ -79,12 +79,12 @@ impl Unified {
     /// group that we are in belongs to a service manager; otherwise it is the group above ours that
     /// hands down most, such as a delegated user service.
     pub fn parent_for(&self, wanted: &[&'static str]) -> Result<Parent, String> {
-        self.best_parent(wanted, hand_down)
+        self.best_parent(wanted, enable_controller)
     }
 
     /// The same as far as can be seen without changing anything.
     pub fn possible_parent_for(&self, wanted: &[&'static str]) -> Result<Parent, String> {
-        self.best_parent(wanted, could_hand_down)
+        self.best_parent(wanted, could_enable)
     }
 
     fn best_parent(
@@ -131,13 +131,13 @@ fn groups_above(group: &Path, mount: &Path) -> Vec<PathBuf> {
     above.map(Path::to_path_buf).collect()
 }
 
-fn hands_down_already(group: &Path, controller: &str) -> bool {
+fn is_enabled(group: &Path, controller: &str) -> bool {
     words(&group.join("cgroup.subtree_control")).iter().any(|name| name == controller)
 }
 
-fn could_hand_down(group: &Path, controller: &str) -> Result<(), String> {
+fn could_enable(group: &Path, controller: &str) -> Result<(), String> {
     // Handing down can only be switched on where there are no processes, except at the root.
-    if hands_down_already(group, controller)
+    if is_enabled(group, controller)
         || geteuid().is_root()
         || words(&group.join("cgroup.procs")).is_empty()
     {
@@ -147,15 +147,15 @@ fn could_hand_down(group: &Path, controller: &str) -> Result<(), String> {
 }
 
 /// Lets the groups within a version 2 group have limits of their own, with the controllers that it has. What it cannot hand down.
-pub(crate) fn hand_all_down(group: &Path) -> Vec<String> {
+pub(crate) fn enable_all_controllers(group: &Path) -> Vec<String> {
     let has = words(&group.join("cgroup.controllers"));
     let wanted = ["memory", "cpu", "io"].into_iter();
     let wanted = wanted.filter(|controller| has.iter().any(|name| name == controller));
-    wanted.filter_map(|controller| hand_down(group, controller).err()).collect()
+    wanted.filter_map(|controller| enable_controller(group, controller).err()).collect()
 }
 
-fn hand_down(group: &Path, controller: &str) -> Result<(), String> {
-    if hands_down_already(group, controller) {
+fn enable_controller(group: &Path, controller: &str) -> Result<(), String> {
+    if is_enabled(group, controller) {
         return Ok(());
     }
     fs::write(group.join("cgroup.subtree_control"), format!("+{controller}")).map_err(|error| {

@@ -31,7 +31,7 @@ pub use limits::{CgroupLimits, Unenforced};
 pub use paths::{CgroupPaths, CgroupVersion};
 pub(crate) use removal::remove;
 
-use hierarchy::{hand_all_down, v1_parent};
+use hierarchy::{enable_all_controllers, v1_parent};
 use limits::{change_cpus, check_limits, cpus_in_force, limit_cpus, limit_memory, no_controller};
 
 /// A control group. Clones name the same group. It stays when this is dropped: the teardown stack
@@ -70,7 +70,7 @@ impl Cgroup {
         for slot in wanted.slots() {
             *slot = slot.take().map(|parent| parent.join(&marker));
         }
-        let handed = self.paths.unified.iter().flat_map(|unified| hand_all_down(unified));
+        let handed = self.paths.unified.iter().flat_map(|unified| enable_all_controllers(unified));
         let obstacles: Vec<String> = handed.collect();
         Cgroup::create_at(&self.teardown, wanted, &obstacles, limits)
     }

@@ -27,7 +27,7 @@ const UNMOUNT_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
     match resource {
         Resource::Directory { path } => remove_directory(path),
-        Resource::File { path } => gone_is_fine("remove", path, fs::remove_file(path)),
+        Resource::File { path } => ignore_missing("remove", path, fs::remove_file(path)),
         Resource::Mount { target } => unmount_in_time(target),
         Resource::Loop { backing_file } => loop_device::detach_all(backing_file),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
@@ -54,12 +54,12 @@ fn remove_directory(path: &Path) -> Result<Removal, HostError> {
             {
                 thread::sleep(Duration::from_millis(20));
             }
-            outcome => return gone_is_fine("remove", path, outcome),
+            outcome => return ignore_missing("remove", path, outcome),
         }
     }
 }
 
-fn gone_is_fine(
+fn ignore_missing(
     action: &'static str,
     path: &Path,
     outcome: io::Result<()>,

@@ -236,7 +236,7 @@ fn headline(
     let (best, next) =
         (results.title_in(contest, contest.best), results.title_in(contest, contest.next));
     let on = contest.axis.map_or_else(String::new, |axis| {
-        format!(" on {}", results.axes.place_beside(contest.best, axis))
+        format!(" on {}", results.axes.other_points(contest.best, axis))
     });
     let at = format!("{on}{}", results.workload.at(contest.users));
     let kind = evidence_words(results, &[contest.best, contest.next]);

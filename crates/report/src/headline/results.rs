@@ -8,7 +8,7 @@ use crate::analysis::{
 };
 use crate::axes::Axes;
 use crate::plan_view::PlanView;
-use crate::validity::beside_ceiling;
+use crate::validity::ignoring_ceiling;
 use crate::workload_view::WorkloadView;
 
 /// What a search found whose load generator was saturated first.
@@ -62,7 +62,7 @@ impl Results<'_> {
         let Contest { best, next, users, axis } = contest;
         let may_reach_ceiling = axis.is_some() && !self.is_host_limited(next, users);
         let best = self.validity_of(best, users).map(|row| match may_reach_ceiling {
-            true => beside_ceiling(row),
+            true => ignoring_ceiling(row),
             false => row.outcome,
         });
         let next = self.validity_of(next, users).map(|row| row.outcome);

@@ -75,7 +75,7 @@ fn along(results: &Results<'_>, contest: Contest, axis: usize) -> Vec<String> {
         (!texts.is_empty() && !is_said).then(|| {
             format!(
                 "On {} compared with {}: {}.",
-                axes.place_beside(first, axis),
+                axes.other_points(first, axis),
                 axes.phrase(first, axis),
                 list(&texts)
             )
@@ -103,7 +103,7 @@ fn designs_at_points(results: &Results<'_>, contest: Contest, axis: usize) -> Ve
             format!(
                 "At {}: {} does {}.",
                 axes.phrase(variant, axis),
-                axes.place_beside(variant, axis),
+                axes.other_points(variant, axis),
                 list(&texts)
             )
         })

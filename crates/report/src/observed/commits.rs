@@ -97,7 +97,7 @@ pub(super) fn of(window: &MeasuredWindow<'_>) -> Option<CountedByBoth> {
 }
 
 /// Whether a counter of the load was, or may have been, reset in the window.
-pub(super) fn began_anew(window: &MeasuredWindow<'_>) -> bool {
+pub(super) fn was_reset(window: &MeasuredWindow<'_>) -> bool {
     Counter::of(window.run).is_some_and(|counter| {
         is_interrupted(window, counter) && completed_alongside(window, counter).is_some()
     })
@@ -108,7 +108,7 @@ pub(super) fn began_anew(window: &MeasuredWindow<'_>) -> bool {
 fn is_interrupted(window: &MeasuredWindow<'_>, counter: Counter) -> bool {
     let (source, name) = counter.series();
     let series = window.run.series(source, name);
-    window.lost_database() || series.is_some_and(|series| series.began_anew(window.span()))
+    window.lost_database() || series.is_some_and(|series| series.was_reset(window.span()))
 }
 
 /// Without the transactions of the collector, which reads the statistics in the same database.

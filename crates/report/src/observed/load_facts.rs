@@ -106,7 +106,7 @@ pub(super) fn load(
         tpm: counted_by_both
             .filter(|_| !workload.is_backup())
             .map(|both| both.database_per_second * 60.0),
-        counter_was_reset: commits::began_anew(window),
+        counter_was_reset: commits::was_reset(window),
         completed_per_second,
         // A job is rated by what it came to: a second rate beside it, over a window that has its begin and the moment
         // in which its end was seen, would only contradict it.

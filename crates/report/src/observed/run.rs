@@ -53,7 +53,7 @@ impl ObservedRun {
                 let name = table.source.name.clone();
                 let ticks = SourceTicks::of(table, tick_s);
                 // Its sampler reads what the load generator said at its last tick.
-                let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
+                let ticks = if name == source::DRIVER { ticks.at_reports(&told) } else { ticks };
                 (name, ticks)
             })
             .collect();
@@ -102,7 +102,7 @@ impl ObservedRun {
                 let (Some(name), Some(ticks)) = (own(&of_it), self.sources.remove(&of_it)) else {
                     continue;
                 };
-                let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
+                let ticks = if name == source::DRIVER { ticks.at_reports(&told) } else { ticks };
                 sources.insert(name, ticks);
             }
             // One sampler follows the processes of all servers.

@@ -39,7 +39,7 @@ impl SourceTicks {
     }
 
     /// For a source that repeats the last report it received: its readings describe the times (ascending) of those reports.
-    pub(crate) fn told_at(mut self, moments: &[Nanos]) -> SourceTicks {
+    pub(crate) fn at_reports(mut self, moments: &[Nanos]) -> SourceTicks {
         for as_of in &mut self.as_of {
             let before = moments.partition_point(|moment| moment.as_secs_f64() <= *as_of);
             if let Some(told) = before.checked_sub(1) {
@@ -103,7 +103,7 @@ impl<'a> Series<'a> {
     /// Increase of a counter per second from the first to the last value in a span, with the time in which it could not be
     /// read; `None` of fewer than two, and of a counter that was reset in between.
     pub(crate) fn rate_throughout(&self, span: (f64, f64)) -> Option<f64> {
-        if self.began_anew(span) {
+        if self.was_reset(span) {
             return None;
         }
         let (first, last) = (self.values_within(span).next()?, self.values_within(span).last()?);
@@ -111,7 +111,7 @@ impl<'a> Series<'a> {
     }
 
     /// Whether a counter was lower than before within a span.
-    pub(crate) fn began_anew(&self, span: (f64, f64)) -> bool {
+    pub(crate) fn was_reset(&self, span: (f64, f64)) -> bool {
         let values: Vec<f64> = self.values_within(span).map(|(_, value)| value).collect();
         values.windows(2).any(|pair| pair[1] < pair[0])
     }
@@ -249,9 +249,9 @@ mod tests {
         let series = ticks.series("x").unwrap();
         assert_eq!(series.rate((0.0, 5.0)), Some(100.0));
         assert_eq!(series.rate_throughout((0.0, 5.0)), Some(46.0));
-        assert!(!series.began_anew((0.0, 5.0)));
+        assert!(!series.was_reset((0.0, 5.0)));
         assert_eq!(series.rate_throughout((0.0, 7.0)), None);
-        assert!(series.began_anew((0.0, 7.0)));
+        assert!(series.was_reset((0.0, 7.0)));
         assert_eq!(series.rate_throughout((6.0, 7.0)), Some(100.0));
         assert_eq!(series.rate_throughout((2.0, 4.0)), None);
     }
@@ -269,7 +269,7 @@ mod tests {
     fn what_was_told_earlier_is_as_of_then() {
         let told = [0.6, 1.6, 3.7].map(|s: f64| Nanos((s * 1e9) as u64));
         // Read at 0 to 5 s; at 0 s nothing had been told, at 3 s what had been told at 1.6 s was read again.
-        let ticks = ticks(&[f64::NAN, 10.0, 20.0, 20.0, 41.0, 41.0]).told_at(&told);
+        let ticks = ticks(&[f64::NAN, 10.0, 20.0, 20.0, 41.0, 41.0]).at_reports(&told);
         let series = ticks.series("x").unwrap();
         let rates = series.rates();
         assert_eq!(rates.len(), 2, "{rates:?}");

@@ -327,7 +327,7 @@ pub(crate) fn title(resource: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::judge as judge_beside;
+    use super::judge as judge_all;
     use crate::analysis::{
         Agreement, Bottleneck, BudgetPart, CausalCheck, Confidence, LimitMode, TimeClass,
     };
@@ -337,7 +337,7 @@ mod tests {
 
     /// Log and data have devices of their own.
     fn judge(facts: &CausalFacts, observed: Option<&Bottleneck>) -> CausalCheck {
-        judge_beside(facts, observed, false)
+        judge_all(facts, observed, false)
     }
 
     const ALL: [Resource; 5] =
@@ -478,9 +478,9 @@ mod tests {
     fn a_log_that_waits_behind_the_data_of_its_device_is_confirmed_by_the_data() {
         let data = facts(&with(&[(Resource::DataWrite, 0.8)]), false);
         let (seen, class) = (observed("log", None), Some("data-write"));
-        let apart = judge_beside(&data, Some(&seen), false);
+        let apart = judge_all(&data, Some(&seen), false);
         assert_eq!((apart.agreement, apart.class.as_deref()), (Agreement::ByExperiment, class));
-        let together = judge_beside(&data, Some(&seen), true);
+        let together = judge_all(&data, Some(&seen), true);
         assert_eq!((together.agreement, together.class.as_deref()), (Agreement::Confirmed, class));
     }
 

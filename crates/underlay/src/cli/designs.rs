@@ -35,7 +35,8 @@ pub fn datastore_of(design: &str) -> Result<DatastoreKind, Stop> {
     }
     let text = underlay_host::read_small_text(path)
         .map_err(|error| Stop::bad_input(format!("could not read `{design}`: {error}")))?;
-    parse_design(&Source { name: design.to_string(), text }).map_err(|problems| told(&problems))
+    parse_design(&Source { name: design.to_string(), text })
+        .map_err(|problems| print_problems(&problems))
 }
 
 /// A design as the user called it.
@@ -81,7 +82,7 @@ pub fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Resul
 }
 
 /// Prints every problem of a file; what is left is the exit code.
-pub fn told(problems: &Problems) -> Stop {
+pub fn print_problems(problems: &Problems) -> Stop {
     let colour = if terminal::colours_on_stderr() { Colour::Ansi } else { Colour::Plain };
     err!("{}", problems.render(terminal::width(), colour));
     Stop::silent(exit_code::BAD_INPUT)

@@ -1,7 +1,7 @@
 //! The workload of a record, to be simulated again: shared by `profile`, `predict` and `size`.
 
 use crate::cli::answer;
-use crate::cli::designs::{is_called, told};
+use crate::cli::designs::{is_called, print_problems};
 use crate::lab::simulated::observed::observations;
 use crate::lab::simulated::{require, seed_of};
 use crate::stop::{Stop, chain};
@@ -200,7 +200,7 @@ fn plan_of(record: &Record, path: &Path) -> Result<Plan, Stop> {
     options.out = None;
     check(&source, &options, &HostView::unlimited())
         .map(|(_, plan)| plan)
-        .map_err(|problems| told(&problems))
+        .map_err(|problems| print_problems(&problems))
 }
 
 /// Reads a demand profile.

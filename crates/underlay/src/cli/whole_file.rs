@@ -15,7 +15,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
         return File::create(&target).and_then(|file| filled(file, fill)).map_err(failed);
     }
-    let unfinished = beside(&target);
+    let unfinished = temporary_path(&target);
     let file = match File::create(&unfinished) {
         // The file may be written to, the folder may not.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && target.is_file() => {
@@ -38,7 +38,7 @@ fn filled(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io
     writer.flush()
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", std::process::id()))
 }

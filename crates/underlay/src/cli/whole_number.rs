@@ -18,8 +18,8 @@ mod tests {
     fn what_is_none_is_told_what_is_one() {
         assert_eq!(whole_number("7"), Ok(7));
         for wrong in ["-1", "1.5", "", "18446744073709551616", "one"] {
-            let told = "use a whole number from 0 to 18446744073709551615";
-            assert_eq!(whole_number(wrong), Err(told.to_string()), "{wrong}");
+            let message = "use a whole number from 0 to 18446744073709551615";
+            assert_eq!(whole_number(wrong), Err(message.to_string()), "{wrong}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::stop::{Stop, chain};
 
 /// How long a server has to say that it crashed after a check could not be made. A client sees its connection close
 /// before the server's main process has noticed and logged why.
-const CRASH_TOLD_WITHIN: Duration = Duration::from_secs(5);
+const CRASH_REPORTED_WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks at its log meanwhile.
 const CRASH_PAUSE: Duration = Duration::from_millis(20);
 
@@ -80,7 +80,7 @@ pub fn crash_behind(
 ) -> Result<Option<String>, Abort> {
     let is_made = |check: &Checked| !matches!(check.outcome, CheckOutcome::Failed { .. });
     let are_made = checks.as_ref().is_ok_and(|checks| checks.iter().all(is_made));
-    let limit = Instant::now() + CRASH_TOLD_WITHIN;
+    let limit = Instant::now() + CRASH_REPORTED_WITHIN;
     loop {
         let crash = crash_of(server)?;
         if are_made || crash.is_some() || Instant::now() >= limit {

@@ -20,7 +20,7 @@ const CLIENTS_TURN_MAX: Nanos = Nanos::from_millis(10);
 const LADEN_FOR: Nanos = Nanos::from_millis(50);
 
 /// What is worth telling of the time that is lost from when the host is too slow until it keeps up again.
-const LOST_WORTH_TELLING: Nanos = Nanos::from_millis(500);
+const REPORTED_LOSS_MIN: Nanos = Nanos::from_millis(500);
 
 /// For how long nothing may be lost before the host counts as keeping up again.
 const KEPT_UP_FOR: Nanos = Nanos::from_secs(5);
@@ -53,15 +53,15 @@ struct Episode {
     /// When something was lost last.
     latest: Nanos,
     lost: Nanos,
-    is_told: bool,
+    is_reported: bool,
     /// Time in which copies were carried out or expected, and how much of it was lost; what is long ago counts less.
     laden: Nanos,
     laden_lost: Nanos,
 }
 
-/// What is worth telling about the clocks.
+/// A notice about the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum SkewNotice {
     /// This host does not keep up: so much was lost in so long.
     FallsBehind { lost: Nanos, within: Nanos },
     /// It does again, since that moment of the wall's.
@@ -188,7 +188,7 @@ impl ClockSkew {
             began: wall.saturating_sub(span),
             latest: wall,
             lost: Nanos::ZERO,
-            is_told: false,
+            is_reported: false,
             laden: Nanos::ZERO,
             laden_lost: Nanos::ZERO,
         });
@@ -214,26 +214,26 @@ impl ClockSkew {
     }
 
     /// That this host began to be too slow, or ended to be, once it is worth telling.
-    pub(super) fn news(&mut self, wall: Nanos) -> Option<News> {
+    pub(super) fn notice(&mut self, wall: Nanos) -> Option<SkewNotice> {
         let episode = self.episode.as_mut()?;
         let lost = episode.lost;
-        if !episode.is_told && lost >= LOST_WORTH_TELLING {
-            episode.is_told = true;
+        if !episode.is_reported && lost >= REPORTED_LOSS_MIN {
+            episode.is_reported = true;
             let within = episode.latest.saturating_sub(episode.began);
-            return Some(News::FallsBehind { lost, within });
+            return Some(SkewNotice::FallsBehind { lost, within });
         }
         if wall < episode.latest + KEPT_UP_FOR {
             return None;
         }
-        let Episode { began, latest: since, is_told, .. } = self.episode.take()?;
+        let Episode { began, latest: since, is_reported, .. } = self.episode.take()?;
         let within = since.saturating_sub(began);
-        is_told.then_some(News::KeepsUp { lost, within, since })
+        is_reported.then_some(SkewNotice::KeepsUp { lost, within, since })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ClockSkew, News, STRIDE};
+    use super::{ClockSkew, STRIDE, SkewNotice};
     use crate::server::cluster::in_flight::InFlight;
     use crate::server::cluster::plane::ClusterPlane;
     use underlay_core::{Bytes, Nanos, RootSeed};
@@ -271,14 +271,16 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(skew.slowdown().to_bits(), 1f64.to_bits());
             // Each stride of 2 ms takes 8 ms of the wall's.
-            let (began, mut told) = (wall, Vec::new());
+            let (began, mut notices) = (wall, Vec::new());
             for _ in 0..1000 {
                 skew.copied(now);
                 wall += ms(8);
                 now = skew.go_on(now, wall, || Some(Nanos::ZERO));
-                told.extend(skew.news(wall).map(|news| (wall, news)));
+                notices.extend(skew.notice(wall).map(|notice| (wall, notice)));
             }
-            let [(at, News::FallsBehind { lost, within })] = told[..] else { panic!("{told:?}") };
+            let [(at, SkewNotice::FallsBehind { lost, within })] = notices[..] else {
+                panic!("{notices:?}")
+            };
             assert_eq!((lost, within), (ms(504), at - began));
             assert!((skew.slowdown() - 4.0).abs() < 0.01, "{}", skew.slowdown());
             // From then on nothing is copied, and somebody looks once a second.
@@ -286,10 +288,10 @@ mod tests {
             let end = std::iter::repeat_with(|| {
                 wall += SECOND;
                 now = skew.go_on(now, wall, || None);
-                skew.news(wall)
+                skew.notice(wall)
             });
             let ended = end.take(10).flatten().collect::<Vec<_>>();
-            let span = News::KeepsUp { lost: ms(6000), within: ms(8000), since };
+            let span = SkewNotice::KeepsUp { lost: ms(6000), within: ms(8000), since };
             assert_eq!(ended, [span]);
         }
         assert_eq!(skew.behind(), ms(12_000));
@@ -297,7 +299,7 @@ mod tests {
         skew.copied(now);
         skew.go_on(now, wall + ms(100), || Some(Nanos::ZERO));
         assert!(skew.episode.is_some());
-        assert_eq!(skew.news(wall + Nanos::from_secs(60)), None);
+        assert_eq!(skew.notice(wall + Nanos::from_secs(60)), None);
         assert!(skew.episode.is_none());
     }
 
@@ -403,8 +405,8 @@ mod tests {
         assert!(answered > 2, "all was copied at once: {answered} answers in {turns} turns");
         assert!(longest < 50, "{longest} turns for one answer");
         assert!(plane.skew.behind() > SECOND, "{:?}", plane.skew);
-        let told = plane.journal.take(wall);
-        let tells = |what: &str| told.iter().filter(|it| it.text.contains(what)).count();
-        assert_eq!(tells("more slowly than the modelled devices"), 1, "{told:?}");
+        let notices = plane.journal.take(wall);
+        let tells = |what: &str| notices.iter().filter(|it| it.text.contains(what)).count();
+        assert_eq!(tells("more slowly than the modelled devices"), 1, "{notices:?}");
     }
 }

@@ -7,7 +7,7 @@ use underlay_export::{Answer, Modelled};
 use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, SetKind, VolumeFinished};
 use underlay_model::{Operation, RequestId};
 
-use super::clock_skew::News;
+use super::clock_skew::SkewNotice;
 use super::in_flight::InFlight;
 use super::plane::ClusterPlane;
 use super::stores::Stores;
@@ -16,7 +16,7 @@ use super::stores::Stores;
 const FILLING: RequestId = RequestId(u64::MAX);
 
 /// Interval between two reports that this host's storage refuses writes.
-const TOLD_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
+const REPORT_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
 
 impl<C, S: Stores> ClusterPlane<C, S> {
     /// Lets the cluster's time pass up to `at`, and carries out what happened.
@@ -47,9 +47,9 @@ impl<C, S: Stores> ClusterPlane<C, S> {
             reduction.look(self.now, &mut self.cluster, &mut self.data);
         }
         let now = self.skew.on_wall(self.now);
-        match self.skew.news(now) {
+        match self.skew.notice(now) {
             None => {}
-            Some(News::FallsBehind { lost, within }) => {
+            Some(SkewNotice::FallsBehind { lost, within }) => {
                 let text = format!(
                     "this host copies more slowly than the modelled devices: the cluster's clock falls behind, by \
                      {lost} in the last {within}; copying takes longer, and the additional waiting of clients counts \
@@ -57,7 +57,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
                 );
                 self.journal.say(now, "storage", text);
             }
-            Some(News::KeepsUp { lost, within, since }) => {
+            Some(SkewNotice::KeepsUp { lost, within, since }) => {
                 let text = format!(
                     "this host keeps up with the modelled devices again: the cluster's clock fell behind by {lost} in {within}"
                 );
@@ -65,9 +65,9 @@ impl<C, S: Stores> ClusterPlane<C, S> {
             }
         }
         if let Some(error) = self.data.take_failure()
-            && self.refusal_told.is_none_or(|told| now >= told + TOLD_AGAIN_AFTER)
+            && self.refusal_reported.is_none_or(|told| now >= told + REPORT_AGAIN_AFTER)
         {
-            self.refusal_told = Some(now);
+            self.refusal_reported = Some(now);
             let text = format!(
                 "this host's own storage refuses writes ({error}): such writes fail with I/O errors, and data that \
                  was being copied counts as lost at its destination"

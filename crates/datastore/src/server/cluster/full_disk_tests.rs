@@ -61,7 +61,7 @@ fn a_copy_that_a_full_disk_did_not_take_is_no_data_after_a_kill() {
         let host: HostId = plane.cluster.volume_status(volume).unwrap().components[slot].host;
         plane.inject(now, Fault::HostLost { host }).unwrap();
         rest(&mut plane, &mut now);
-        assert!(plane.storage_errors() > 0 && plane.refusal_told.is_some());
+        assert!(plane.storage_errors() > 0 && plane.refusal_reported.is_some());
         assert_eq!(plane.cluster.resync_status().bytes_left.iter().sum::<u64>(), 0);
         drop(plane);
         std::fs::remove_file(filler).unwrap();

@@ -65,7 +65,7 @@ pub(crate) struct ClusterPlane<C, S: Stores = FileStores> {
     pub(super) finished: Vec<(RequestId, Answer<C>)>,
     pub(super) skew: ClockSkew,
     /// When it was last told that this host's storage refuses writes, on the wall's clock.
-    pub(super) refusal_told: Option<Nanos>,
+    pub(super) refusal_reported: Option<Nanos>,
     /// What the cluster's clock shows.
     pub(super) now: Nanos,
     /// Whether nothing takes time.
@@ -97,7 +97,7 @@ impl<C, S: Stores> ClusterPlane<C, S> {
             events: Vec::new(),
             finished: Vec::new(),
             skew: ClockSkew::default(),
-            refusal_told: None,
+            refusal_reported: None,
             now: Nanos::ZERO,
             is_instant,
         };

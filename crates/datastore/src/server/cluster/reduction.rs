@@ -267,7 +267,7 @@ impl Counting {
         for job in jobs {
             match job {
                 Job::Recall(places) => {
-                    self.remove_strangers(&places);
+                    self.remove_unknown_prints(&places);
                     for place in places {
                         if self.is_ending() {
                             return;
@@ -391,7 +391,7 @@ impl Counting {
     }
 
     /// Removes prints of components that are not there any more: a crash came between.
-    fn remove_strangers(&self, places: &[Place]) {
+    fn remove_unknown_prints(&self, places: &[Place]) {
         let known: Vec<PathBuf> =
             places.iter().map(|place| prints_path(&self.component_path(place))).collect();
         let folders = fs::read_dir(&self.directory).into_iter().flatten().flatten();

@@ -230,7 +230,7 @@ impl<C> Engine<C> {
         self.in_flight.push(0);
         // Both are looked up by the same number.
         assert_eq!(self.volumes.len(), self.in_flight.len(), "a volume without its counter");
-        self.lay_out_anew(now);
+        self.rebuild_layout(now);
         self.volumes.len() - 1
     }
 
@@ -238,7 +238,7 @@ impl<C> Engine<C> {
     pub(crate) fn remove_volume(&mut self, now: Nanos, volume: usize) {
         assert_eq!(self.in_flight[volume], 0, "the caller waits until its requests are answered");
         self.volumes[volume].capacity = Bytes::ZERO;
-        self.lay_out_anew(now);
+        self.rebuild_layout(now);
     }
 
     /// How a device works.
@@ -278,7 +278,7 @@ impl<C> Engine<C> {
         self.factors = factors;
     }
 
-    fn lay_out_anew(&mut self, now: Nanos) {
+    fn rebuild_layout(&mut self, now: Nanos) {
         self.layouts += 1;
         let seed = self.seed.child("layout", self.layouts);
         let old = self.replace_store(now, seed);

@@ -46,7 +46,7 @@ pub(super) struct Sighting {
 pub(super) struct Ledger {
     live: BTreeMap<Identity, Sighting>,
     left: Usage,
-    /// I/O in `left` that an heir may still turn out to have: members gone in the latest update.
+    /// I/O in `left` that an ancestor may still turn out to have: members gone in the latest update.
     contested: Vec<(Identity, Io)>,
 }
 
@@ -59,8 +59,8 @@ impl Ledger {
         let now: BTreeMap<Identity, Sighting> =
             sightings.into_iter().map(|sighting| (sighting.identity, sighting)).collect();
         let mut growth = Growth::new();
-        for (heir, io) in std::mem::take(&mut self.contested) {
-            if inherits(&mut growth, self.live.get(&heir), now.get(&heir), io) {
+        for (ancestor, io) in std::mem::take(&mut self.contested) {
+            if inherits(&mut growth, self.live.get(&ancestor), now.get(&ancestor), io) {
                 self.left.io = difference(self.left.io, io);
             }
         }
@@ -68,12 +68,12 @@ impl Ledger {
             self.left.on_cpu_ns += gone.usage.on_cpu_ns;
             self.left.run_queue_ns += gone.usage.run_queue_ns;
             self.left.major_faults += gone.usage.major_faults;
-            let heir = surviving_ancestor(&self.live, &now, gone);
-            let before = heir.and_then(|heir| self.live.get(&heir));
-            let after = heir.and_then(|heir| now.get(&heir));
+            let ancestor = surviving_ancestor(&self.live, &now, gone);
+            let before = ancestor.and_then(|ancestor| self.live.get(&ancestor));
+            let after = ancestor.and_then(|ancestor| now.get(&ancestor));
             if !inherits(&mut growth, before, after, gone.usage.io) {
                 add(&mut self.left.io, gone.usage.io);
-                self.contested.extend(heir.map(|heir| (heir, gone.usage.io)));
+                self.contested.extend(ancestor.map(|ancestor| (ancestor, gone.usage.io)));
             }
         }
         self.live = now;
@@ -114,7 +114,7 @@ fn surviving_ancestor(
     None
 }
 
-/// Whether the heir's counters grew by at least `io`, which is then taken out of the growth.
+/// Whether the ancestor's counters grew by at least `io`, which is then taken out of the growth.
 fn inherits(
     growth: &mut Growth,
     before: Option<&Sighting>,
@@ -283,9 +283,9 @@ mod tests {
                         (1, Some(_)) => {}
                         (_, Some(lives)) => { members.insert(pid, lives); }
                         (_, None) => {
-                            let mut born = seen(pid, 1, 0, 0);
-                            born.identity.start = start;
-                            members.insert(pid, born);
+                            let mut started = seen(pid, 1, 0, 0);
+                            started.identity.start = start;
+                            members.insert(pid, started);
                         }
                     }
                 }

@@ -8,7 +8,7 @@ use super::design::{
     Load, Outcome, REQUESTS, REQUESTS_PER_POINT, Run, Setup, StudyLoad, merged, simulate_on,
 };
 use super::workload_text;
-use crate::cli::designs::told;
+use crate::cli::designs::print_problems;
 use crate::cli::studies;
 use crate::stop::Stop;
 use serde_json::json;
@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments, name: &str) -> Result<(), Stop> {
         stop.with_hint(format!("use a publication ({known}, or all), or a study with a block load"))
     })?;
     let planned = check(&source, &PlanOptions::default(), &HostView::unlimited());
-    let (_, plan) = planned.map_err(|problems| told(&problems))?;
+    let (_, plan) = planned.map_err(|problems| print_problems(&problems))?;
     let Some(load) = plan.workload.kind.block() else {
         let workload = plan.workload.kind.shape().name;
         return Err(Stop::bad_input(format!(

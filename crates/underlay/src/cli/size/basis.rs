@@ -6,7 +6,7 @@
 
 use super::arguments::Arguments;
 use crate::cli::complaints::Complaints;
-use crate::cli::designs::told;
+use crate::cli::designs::print_problems;
 use crate::cli::recorded_workload::{RecordedWorkload, demands_of};
 use crate::cli::studies::{self, Form};
 use crate::lab::simulated::require;
@@ -188,7 +188,7 @@ fn described(arguments: &Arguments) -> Result<Plan, Stop> {
     );
     let source = Source { name: "the options of `size`".to_string(), text };
     let checked = check(&source, &PlanOptions::default(), &HostView::unlimited());
-    let (_, mut plan) = checked.map_err(|problems| told(&problems))?;
+    let (_, mut plan) = checked.map_err(|problems| print_problems(&problems))?;
     let database = plan.estimates.database.0 as f64 * GROWTH;
     let data = Bytes((database / GIB as f64).ceil() as u64 * GIB);
     for volume in plan.designs.iter_mut().flat_map(|design| &mut design.volumes) {

@@ -2,7 +2,7 @@
 
 use super::data_directory::{data_directory, program, stop};
 use super::show;
-use crate::cli::designs::{datastore_of, told};
+use crate::cli::designs::{datastore_of, print_problems};
 use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
@@ -339,5 +339,5 @@ fn profile_file(path: &Path) -> Result<DeviceProfile, Stop> {
     let text = underlay_host::read_small_text(path)
         .map_err(|error| Stop::bad_input(format!("could not read {}: {error}", path.display())))?;
     let source = Source { name: path.display().to_string(), text };
-    parse_profile(&source).map_err(|problems| told(&problems))
+    parse_profile(&source).map_err(|problems| print_problems(&problems))
 }

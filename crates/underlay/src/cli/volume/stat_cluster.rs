@@ -9,7 +9,7 @@ use underlay_datastore::persistent::{BackendLatencyStatus, DeviceStatus, RecentN
 /// Notices printed.
 const NOTICES: usize = 20;
 /// Slowdown of copying on this host from which on it is reported.
-const SLOWDOWN_WORTH_TELLING: f64 = 1.1;
+const REPORTED_SLOWDOWN_MIN: f64 = 1.1;
 const REASONS: [&str; 4] = ["repair", "stale", "policy", "rebalance"];
 
 /// Two readings of a cluster's counters.
@@ -227,7 +227,7 @@ impl ClusterView<'_> {
     /// What this host adds to the time that copying takes.
     fn slowly(&self) -> String {
         match self.gauge("cluster.resync.slowdown") {
-            times if times >= SLOWDOWN_WORTH_TELLING => {
+            times if times >= REPORTED_SLOWDOWN_MIN => {
                 format!(" (this host copies {times:.1} times slower than the modelled devices)")
             }
             _ => String::new(),

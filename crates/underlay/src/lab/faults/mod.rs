@@ -160,7 +160,7 @@ impl<'a> Faults<'a> {
 
     /// Restarts the database from what is stored, after the load and with all faults mended, so that the checks see
     /// nothing that only memory holds. A database that does not come back is lost, which is a result and no error.
-    pub fn start_anew(
+    pub fn restart_for_checks(
         &mut self,
         servers: &mut [Serving<'_>],
         datastore: &SharedDatastore,

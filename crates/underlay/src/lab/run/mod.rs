@@ -211,7 +211,7 @@ impl ActiveRun<'_> {
         if faults.have_happened() && faults.lost().is_none() {
             phases.carry_out(PhaseKind::Fault, observer, |_| {
                 self.set_timing(&datastore, Timing::Off)?;
-                faults.start_anew(&mut serving(&mut databases), &datastore)
+                faults.restart_for_checks(&mut serving(&mut databases), &datastore)
             })?;
         }
         if let Some(reason) = faults.lost() {

@@ -115,7 +115,7 @@ impl Ahead {
 /// Why a run did not come to its end.
 enum Left {
     /// Its steps are no longer taken.
-    Alone,
+    NotTaken,
     /// It cannot be simulated.
     Refused(String),
 }
@@ -128,7 +128,7 @@ fn simulate(
     send: &SyncSender<Step>,
 ) -> Result<(), Left> {
     let design = &plan.designs[position];
-    let hand_over = |step| send.send(step).map_err(|_| Left::Alone);
+    let hand_over = |step| send.send(step).map_err(|_| Left::NotTaken);
     let users = plan.procedure.users_at_once();
     let mut scenario = scenario(plan, design, users, &how.assumed)
         .map_err(|problems| Left::Refused(problems.join("; ")))?;
@@ -138,13 +138,11 @@ fn simulate(
         .map_err(|error| Left::Refused(chain(&error)))?;
     let mut ladder = Ladder::new((target, &scenario), &plan.procedure, how.effort, seed)
         .map_err(|error| Left::Refused(chain(&error)))?;
-    let mut is_alone = false;
     let mut each = |stage, users, second: &Second| {
-        is_alone = hand_over(Step::Second(stage, users, Box::new(second.clone()))).is_err();
-        !is_alone
+        hand_over(Step::Second(stage, users, Box::new(second.clone()))).is_ok()
     };
     if !ladder.warm_up(&mut each) {
-        return Err(Left::Alone);
+        return Err(Left::NotTaken);
     }
     for users in &plan.procedure.users {
         // Without a taker it ends at its first second.

@@ -154,7 +154,7 @@ impl<'a> Recording<'a> {
         recorder.commit().during("write the record")?;
         drop(recorder);
         self.now = interval.end;
-        tell(second, (users, &counted), observer);
+        report(second, (users, &counted), observer);
         Ok(())
     }
 
@@ -415,8 +415,8 @@ fn waits(second: &EngineRun, (users, databases): (u32, usize), interval: Interva
     }
 }
 
-/// Tells what the users of all databases did.
-fn tell(second: &EngineRun, (users, of): (u32, &[usize]), observer: &mut dyn Observer) {
+/// Reports what the users of all databases did.
+fn report(second: &EngineRun, (users, of): (u32, &[usize]), observer: &mut dyn Observer) {
     let Some(first) = of.first().map(|number| &second.databases[*number]) else { return };
     let headline: f64 = of.iter().map(|number| second.headline(*number)).sum();
     let mut response = Histogram::new();

@@ -100,8 +100,8 @@ impl Process {
             if let Some(inode) = socket.and_then(|inode| inode.parse().ok()) {
                 process.sockets.insert(inode);
             } else if target == "/dev/fuse" {
-                let told = fs::read_to_string(folder.join("fdinfo").join(open.file_name()));
-                process.fuse.push(told.ok().and_then(|told| fuse_number(&told)));
+                let text = fs::read_to_string(folder.join("fdinfo").join(open.file_name()));
+                process.fuse.push(text.ok().and_then(|text| fuse_number(&text)));
             }
         }
         process
@@ -109,8 +109,8 @@ impl Process {
 }
 
 /// Which file system in user space a descriptor of `/dev/fuse` makes, where the kernel tells.
-fn fuse_number(told: &str) -> Option<u32> {
-    told.lines().find_map(|line| line.strip_prefix("fuse_connection:")?.trim().parse().ok())
+fn fuse_number(text: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.strip_prefix("fuse_connection:")?.trim().parse().ok())
 }
 
 /// The other end of each connected socket of this host, by inode.
