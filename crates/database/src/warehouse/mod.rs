@@ -13,18 +13,17 @@ mod load;
 mod mariadb;
 mod marker;
 mod postgres;
-mod queries;
 mod refresh;
 mod rows;
 mod run;
 mod schema;
+mod sql;
 
 pub use crate::load_report::LoadReport;
 pub use check::{Checked, check};
 pub use error::WarehouseError;
 pub use load::load;
 pub use marker::Described;
-pub use queries::sql;
 pub(crate) use rows::TABLE_NAMES;
 pub use run::{
     Measured, Step, Took, power_run, power_run_watched, throughput_run, throughput_run_watched,

@@ -9,7 +9,8 @@ use underlay_core::Histogram;
 use underlay_workload::warehouse::{Population, order_of_stream};
 
 use super::connection::Connection;
-use super::{WarehouseError, queries, refresh};
+use super::sql::queries;
+use super::{WarehouseError, refresh};
 use crate::parallel::on_runtime;
 use crate::stop::unless_stopped;
 use crate::target::Target;

@@ -1,0 +1,3 @@
+//! The warehouse's SQL.
+
+pub(super) mod queries;
