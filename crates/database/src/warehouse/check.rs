@@ -6,14 +6,12 @@
 
 use underlay_workload::warehouse::answers::{Difference, Tables};
 
-use super::answer::Rows;
-use super::connection::Connection;
 use super::rows::Table;
-use super::sql::queries;
-use super::{Described, WarehouseError};
-use crate::Engine;
+use super::sql::{dialect, queries};
+use super::{Described, WarehouseError, schema};
+use crate::connection::{Cells, Connection};
 use crate::parallel::on_runtime;
-use crate::postgres::CHECK_SETTINGS;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
 
 /// One thing that was compared.
@@ -53,18 +51,17 @@ const TOTALS: (&str, &str) = (
      WHERE o_totalprice <> total OR o_orderstatus <> status",
 );
 
-/// Makes all comparisons. Blocks. The data must not change meanwhile.
-///
-/// # Errors
-/// When the database refuses a question; what is wrong in the data is part of the result.
-pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, WarehouseError> {
+/// See [`super::check`].
+pub(super) fn check<C: SchemaOwner + Connection>(
+    target: &Target,
+    described: &Described,
+) -> Result<Vec<Checked>, WarehouseError> {
     let population = described.population;
     let tables = Tables::generate(population, described.refreshed);
     on_runtime(target.stop.unless(async {
-        let mut connection = Connection::open(target, true).await?;
-        if target.engine == Engine::Postgresql {
-            connection.execute("preparing the checks", CHECK_SETTINGS).await?;
-        }
+        let mut connection: C = schema::open(target).await?;
+        let prepared = connection.run(dialect(C::ENGINE).check_settings).await;
+        prepared.map_err(WarehouseError::during("preparing the checks"))?;
         let mut checked = Vec::new();
         for table in Table::ALL {
             let title = format!("rows of {}", table.name());
@@ -75,7 +72,7 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
                 _ => table.items(&population),
             };
             let sql = format!("SELECT count(*) FROM {}", table.name());
-            let found = number(&connection.rows(&title, &sql).await?);
+            let found = number(&ask(&mut connection, &title, &sql).await?);
             let violation = (found != Some(expected))
                 .then(|| format!("{} instead of {expected}", shown(found)));
             checked.push(Checked { title, violation });
@@ -91,7 +88,7 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
             let query = population.query(0, number);
             let title = format!("answer of Q{number}");
             let sql = queries::sql(&query, population.scale);
-            let found = connection.rows(&title, &sql).await?;
+            let found = ask(&mut connection, &title, &sql).await?;
             let difference = Difference::find(&tables.answer(&query), &found);
             let violation = difference.map(|difference| format!("{difference} ({query:?})"));
             checked.push(Checked { title, violation });
@@ -100,17 +97,26 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
     }))
 }
 
-async fn none(
-    connection: &mut Connection,
+/// The result of a statement that finds out about `title`.
+async fn ask<C: Connection>(
+    connection: &mut C,
+    title: &str,
+    sql: &str,
+) -> Result<Vec<Cells>, WarehouseError> {
+    connection.read_all(sql).await.map_err(WarehouseError::during(title))
+}
+
+async fn none<C: Connection>(
+    connection: &mut C,
     title: &str,
     sql: &str,
 ) -> Result<Checked, WarehouseError> {
-    let found = number(&connection.rows(title, sql).await?);
+    let found = number(&ask(connection, title, sql).await?);
     let violation = (found != Some(0)).then(|| format!("not for {} rows", shown(found)));
     Ok(Checked { title: title.to_string(), violation })
 }
 
-fn number(rows: &Rows) -> Option<u64> {
+fn number(rows: &[Cells]) -> Option<u64> {
     rows.first()?.first()?.as_deref()?.parse().ok()
 }
 

@@ -56,3 +56,10 @@ impl From<SessionError> for WarehouseError {
         WarehouseError::Session { doing: "the database".to_string(), error }
     }
 }
+
+impl WarehouseError {
+    /// Makes an error of a refusal, with what was being done.
+    pub(super) fn during<E: Into<SessionError>>(doing: &str) -> impl FnOnce(E) -> WarehouseError {
+        move |error| WarehouseError::Session { doing: doing.to_string(), error: error.into() }
+    }
+}

@@ -1,68 +1,66 @@
-//! Loading: generated rows streamed in parallel, then keys and indexes, then statistics.
+//! Loading: generated rows through the engine's bulk path, then keys and indexes, then statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use underlay_workload::warehouse::Population;
 
-use super::connection::Connection;
-use super::rows::{Piece, Table, pieces};
-use super::{WarehouseError, schema};
-use crate::Engine;
+use super::rows::{Piece, pieces};
+use super::schema::OURS;
+use super::sql::{dialect, keys};
+use super::{TABLE_NAMES, WarehouseError, schema};
+use crate::connection::{BulkFormat, BulkLoad, Connection};
 use crate::load_report::LoadReport;
-use crate::parallel::{on_runtime, spread};
+use crate::loading::{Loader, Values, in_parallel, on_connection};
+use crate::parallel::on_runtime;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
 
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 256 << 10;
+/// More than the rows of an item take.
+const ITEM_BYTES_MAX: usize = 4096;
 
-/// Creates the tables and loads the population, on `parallel` connections. Blocks; must not be called from within a
-/// runtime.
-///
-/// # Errors
-/// When there are tables already. After any other error they are there without their mark of completion: they cannot
-/// be used by mistake, and can be dropped.
-pub fn load(
+/// See [`super::load`].
+pub(super) fn load<C: Loader + SchemaOwner>(
     target: &Target,
     population: &Population,
     parallel: usize,
 ) -> Result<LoadReport, WarehouseError> {
-    let target = target.with_application_name("underlay-load");
-    on_runtime(schema::create(&target, population))?;
-    if target.engine == Engine::Postgresql {
-        on_runtime(super::postgres::leave_alone(&target))?;
-    }
+    let target = C::with_database(&target.with_application_name("underlay-load"), OURS);
+    // Work is taken from the end: the first table comes first.
+    let tables = TABLE_NAMES.map(|table| C::table(OURS, table)).into_iter().rev();
+    let tables: Vec<String> = tables.collect();
+    on_runtime(target.stop.unless(async {
+        schema::create::<C>(&target, population).await?;
+        Ok::<_, WarehouseError>(C::before_rows(&target, &tables).await?)
+    }))?;
+    let dialect = dialect(C::ENGINE);
+    let settings = (parallel, dialect.settings);
     let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let began = Instant::now();
-    in_parallel(&target, parallel, pieces(population), async |connection, piece| {
-        let (sent_rows, sent_bytes) = stream(connection, population, &piece).await?;
+    in_parallel(&target, settings, pieces(population), async |connection: &mut C, piece| {
+        let (sent_rows, sent_bytes) = load_piece(connection, population, piece).await?;
         rows.fetch_add(sent_rows, Ordering::Relaxed);
         bytes.fetch_add(sent_bytes, Ordering::Relaxed);
-        Ok(())
+        Ok::<_, WarehouseError>(())
     })?;
     let rows_duration = began.elapsed();
 
     let began = Instant::now();
-    in_parallel(&target, parallel, schema::keys(target.engine), async |connection, sql| {
-        if target.engine == Engine::Postgresql {
-            connection.execute("preparing an index", "SET maintenance_work_mem = '256MB'").await?;
-        }
-        connection.execute("making an index", &sql).await
+    let keys = keys(dialect).into_iter().rev().collect();
+    in_parallel(&target, settings, keys, async |connection: &mut C, sql: &String| {
+        connection.run(&[sql]).await.map_err(WarehouseError::during("making an index"))
     })?;
     let keys_duration = began.elapsed();
 
     let began = Instant::now();
-    match target.engine {
-        Engine::Postgresql => super::postgres::settle::<WarehouseError>(&target, parallel)?,
-        Engine::Mariadb => {
-            let tables = Table::ALL.map(|table| format!("ANALYZE TABLE {}", table.name()));
-            in_parallel(&target, parallel, tables.to_vec(), async |connection, sql| {
-                connection.execute("gathering statistics", &sql).await
-            })?;
-        }
-    }
-    on_runtime(schema::mark_complete(&target))?;
+    C::settle::<WarehouseError>(&target, parallel, &tables, Values::Any)?;
+    on_connection(&target, dialect.settings, async |connection: &mut C| {
+        let marked = connection.run(&["UPDATE underlay_warehouse SET is_complete = 1"]).await;
+        marked.map_err(WarehouseError::during("marking the end"))
+    })?;
     Ok(LoadReport {
         rows: rows.into_inner(),
         bytes: bytes.into_inner(),
@@ -72,41 +70,28 @@ pub fn load(
     })
 }
 
-async fn stream(
-    connection: &mut Connection,
+async fn load_piece<C: Connection>(
+    connection: &mut C,
     population: &Population,
     piece: &Piece,
 ) -> Result<(u64, u64), WarehouseError> {
+    let table = piece.table.name();
+    let format = BulkFormat::Text;
+    let load = BulkLoad { table, columns: "", binary_column: None, format, is_fresh: false };
     let (mut rows, mut bytes) = (0, 0);
     let mut items = piece.items.clone();
-    let mut next = || {
-        let mut text = String::with_capacity(CHUNK_BYTES + 4096);
-        while text.len() < CHUNK_BYTES {
-            let Some(item) = items.next() else { break };
-            rows += piece.table.put(population, item, &mut text);
+    let mut next = |out: &mut BytesMut| {
+        out.reserve(CHUNK_BYTES + ITEM_BYTES_MAX);
+        let before = out.len();
+        while out.len() - before < CHUNK_BYTES
+            && let Some(item) = items.next()
+        {
+            rows += piece.table.put(population, item, out);
         }
-        bytes += text.len() as u64;
-        if text.is_empty() { None } else { Some(Bytes::from(text)) }
+        bytes += (out.len() - before) as u64;
+        !items.is_empty()
     };
-    connection.stream(piece.table.name(), &mut next).await?;
+    let loaded = connection.bulk_load(load, &mut next).await;
+    loaded.map_err(WarehouseError::during(&format!("loading {table}")))?;
     Ok((rows, bytes))
-}
-
-/// Carries out `work` on each of `items`, the first first, on `parallel` threads with a connection each. Ends early at
-/// the first error.
-fn in_parallel<T: Send>(
-    target: &Target,
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&mut Connection, T) -> Result<(), WarehouseError> + Sync,
-) -> Result<(), WarehouseError> {
-    // They are taken from the end.
-    let items = items.into_iter().rev().collect();
-    spread((parallel, target.stop), items, async |take| {
-        let mut connection = Connection::open(target, true).await?;
-        while let Some(item) = take() {
-            work(&mut connection, item).await?;
-        }
-        Ok(())
-    })
 }

@@ -9,13 +9,12 @@ use std::ops::Range;
 use underlay_workload::warehouse::words::{NATIONS, REGIONS};
 use underlay_workload::warehouse::{Order, Population};
 
-/// A row of text with tabs between the fields.
+/// A row of text with tabs between the fields. Writing it cannot fail: what it is written to grows.
 macro_rules! line {
     ($out:expr, $first:expr $(, $field:expr)* $(,)?) => {{
-        // Writing to a string cannot fail.
         let _ = write!($out, "{}", $first);
         $( let _ = write!($out, "\t{}", $field); )*
-        $out.push('\n');
+        let _ = $out.write_char('\n');
     }};
 }
 
@@ -82,7 +81,7 @@ impl Table {
     }
 
     /// Appends the rows of an item, and says how many.
-    pub fn put(self, population: &Population, item: u64, out: &mut String) -> u64 {
+    pub fn put(self, population: &Population, item: u64, out: &mut impl Write) -> u64 {
         let key = item as u32 + 1;
         match self {
             Table::Region => {
@@ -167,7 +166,7 @@ impl Table {
     }
 }
 
-fn put_order(order: &Order, out: &mut String) {
+fn put_order(order: &Order, out: &mut impl Write) {
     let clerk = format_args!("Clerk#{:09}", order.clerk);
     let total = Cents(order.total_cents);
     line!(
@@ -184,7 +183,7 @@ fn put_order(order: &Order, out: &mut String) {
     );
 }
 
-fn put_lines(order: &Order, out: &mut String) {
+fn put_lines(order: &Order, out: &mut impl Write) {
     for (index, row) in order.lines.iter().enumerate() {
         line!(
             out,
@@ -243,7 +242,7 @@ pub(super) struct Piece {
     pub items: Range<u64>,
 }
 
-/// The pieces of all tables, the small tables last: work is taken from the front.
+/// The pieces of all tables, the small tables and the last rows first: work is taken from the end.
 pub(super) fn pieces(population: &Population) -> Vec<Piece> {
     const ITEMS: u64 = 30_000;
     let mut pieces = Vec::new();
@@ -253,6 +252,7 @@ pub(super) fn pieces(population: &Population) -> Vec<Piece> {
         pieces
             .extend(starts.map(|first| Piece { table, items: first..(first + ITEMS).min(items) }));
     }
+    pieces.reverse();
     pieces
 }
 
@@ -269,7 +269,7 @@ mod tests {
         let pieces = pieces(&POPULATION);
         for table in Table::ALL {
             let mut next = 0;
-            for piece in pieces.iter().filter(|piece| piece.table == table) {
+            for piece in pieces.iter().rev().filter(|piece| piece.table == table) {
                 assert_eq!(piece.items.start, next);
                 next = piece.items.end;
             }

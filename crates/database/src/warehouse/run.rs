@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use underlay_core::Histogram;
 use underlay_workload::warehouse::{Population, order_of_stream};
 
-use super::connection::Connection;
 use super::sql::queries;
-use super::{WarehouseError, refresh};
+use super::{WarehouseError, refresh, schema};
+use crate::connection::Connection;
 use crate::parallel::on_runtime;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::stop::unless_stopped;
 use crate::target::Target;
 
@@ -88,8 +89,8 @@ impl Measured {
 pub type Took<'a> = dyn Fn(Step, Duration) + Sync + 'a;
 
 /// Carries out steps on a connection of its own.
-struct Stream<'a> {
-    connection: Connection,
+struct Stream<'a, C> {
+    connection: C,
     number: u32,
     population: &'a Population,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -98,7 +99,18 @@ struct Stream<'a> {
     is_stopped: bool,
 }
 
-impl Stream<'_> {
+impl<'a, C: SchemaOwner + Connection> Stream<'a, C> {
+    async fn open(
+        target: &Target,
+        number: u32,
+        population: &'a Population,
+        (stop, took): Watched<'a>,
+    ) -> Result<Stream<'a, C>, WarehouseError> {
+        let connection = schema::open(target).await?;
+        let (steps, is_stopped) = (Vec::new(), false);
+        Ok(Stream { connection, number, population, stop, took, steps, is_stopped })
+    }
+
     async fn step(&mut self, step: Step) -> Result<(), WarehouseError> {
         if (self.stop)() {
             self.is_stopped = true;
@@ -111,13 +123,14 @@ impl Stream<'_> {
                 let query = population.query(self.number, number);
                 let sql = queries::sql(&query, population.scale);
                 let (doing, began) = (step.to_string(), Instant::now());
-                let answer = connection.rows(&doing, &sql);
+                let mut count = |_| rows += 1;
+                let answer = connection.read(&sql, &mut count);
                 // A query can take hours; the server gives it up with its connection.
                 let Some(answer) = unless_stopped(self.stop, answer).await else {
                     self.is_stopped = true;
                     return Ok(());
                 };
-                rows = answer?.len();
+                answer.map_err(WarehouseError::during(&doing))?;
                 began
             }
             Step::Insert => {
@@ -145,31 +158,18 @@ impl Stream<'_> {
     }
 }
 
-/// One stream alone: the insertion of orders, the 22 queries in the order of stream 0, the deletion. Blocks.
-///
-/// # Errors
-/// At the first step that the database refuses.
-pub fn power_run(
-    target: &Target,
-    population: &Population,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Measured, WarehouseError> {
-    power_run_watched(target, population, stop, &|_, _| ())
-}
+/// When to stop, and what is called for every step.
+pub(super) type Watched<'a> = (&'a (dyn Fn() -> bool + Sync), &'a Took<'a>);
 
-/// The same, telling of every step.
-///
-/// # Errors
-/// As [`power_run`].
-pub fn power_run_watched(
+/// See [`super::power_run`].
+pub(super) fn power_run<C: SchemaOwner + Connection>(
     target: &Target,
     population: &Population,
-    stop: &(dyn Fn() -> bool + Sync),
-    took: &Took<'_>,
+    watched: Watched<'_>,
 ) -> Result<Measured, WarehouseError> {
     let target = target.with_application_name("underlay-drive");
     on_runtime(async {
-        let mut stream = open(&target, 0, population, (stop, took)).await?;
+        let mut stream = Stream::<C>::open(&target, 0, population, watched).await?;
         let began = Instant::now();
         stream.step(Step::Insert).await?;
         stream.queries().await?;
@@ -183,35 +183,18 @@ pub fn power_run_watched(
     })
 }
 
-/// Streams side by side, numbered from 1, each with the 22 queries in its own order and values; beside them one that
-/// inserts and deletes orders as often as there are streams. Blocks.
-///
-/// # Errors
-/// The first error of any stream, when all have ended.
-pub fn throughput_run(
+/// See [`super::throughput_run`].
+pub(super) fn throughput_run<C: SchemaOwner + Connection>(
     target: &Target,
     population: &Population,
     streams: u32,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Measured, WarehouseError> {
-    throughput_run_watched(target, population, streams, (stop, &|_, _| ()))
-}
-
-/// The same, telling of every step.
-///
-/// # Errors
-/// As [`throughput_run`].
-pub fn throughput_run_watched(
-    target: &Target,
-    population: &Population,
-    streams: u32,
-    (stop, took): (&(dyn Fn() -> bool + Sync), &Took<'_>),
+    watched: Watched<'_>,
 ) -> Result<Measured, WarehouseError> {
     let target = target.with_application_name("underlay-drive");
     let began = Instant::now();
     let one = |number: u32| {
         on_runtime(async {
-            let mut stream = open(&target, number, population, (stop, took)).await?;
+            let mut stream = Stream::<C>::open(&target, number, population, watched).await?;
             if number > 0 {
                 stream.queries().await?;
             } else {
@@ -243,16 +226,6 @@ pub fn throughput_run_watched(
         measured.is_stopped |= is_stopped;
     }
     Ok(measured)
-}
-
-async fn open<'a>(
-    target: &Target,
-    number: u32,
-    population: &'a Population,
-    (stop, took): (&'a (dyn Fn() -> bool + Sync), &'a Took<'a>),
-) -> Result<Stream<'a>, WarehouseError> {
-    let connection = Connection::open(target, true).await?;
-    Ok(Stream { connection, number, population, stop, took, steps: Vec::new(), is_stopped: false })
 }
 
 #[cfg(test)]
