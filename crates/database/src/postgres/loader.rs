@@ -22,7 +22,7 @@ impl Loader for PostgresConnection {
         &["SET max_parallel_maintenance_workers = 0", SMALL_SAMPLE];
 
     async fn before_rows(target: &Target, tables: &[String]) -> Result<(), SessionError> {
-        settling::leave_alone(&target.connect().await?, tables).await
+        settling::leave_alone(target, tables).await
     }
 
     fn settle<E: LoadError>(
@@ -31,7 +31,7 @@ impl Loader for PostgresConnection {
         tables: &[String],
         values: Values,
     ) -> Result<(), E> {
-        let statistics = if values == Values::Even { SMALL_SAMPLE } else { "" };
+        let statistics: &[&str] = if values == Values::Even { &[SMALL_SAMPLE] } else { &[] };
         settling::settle(target, parallel, tables, statistics)
     }
 

@@ -25,8 +25,7 @@ mod direct;
 mod loader;
 mod numeric;
 pub(crate) mod ownership;
-pub(crate) mod parallel;
-pub(crate) mod settling;
+mod settling;
 pub mod tls;
 pub(crate) mod url;
 

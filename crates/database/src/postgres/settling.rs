@@ -10,16 +10,13 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
-
-use super::parallel::{in_parallel, on_connection, refused};
+use super::connection::PostgresConnection;
+use crate::connection::Connection;
 use crate::error::SessionError;
+use crate::loading::{in_parallel, on_connection};
 use crate::parallel::LoadError;
 use crate::target::Target;
 
-/// Settings of the connections.
-const SETTINGS: &str =
-    "SET synchronous_commit = local; SET statement_timeout = 0; SET lock_timeout = 0";
 /// How often tables are vacuumed at most.
 const VACUUMS_MAX: usize = 20;
 /// Before the next time.
@@ -27,29 +24,31 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The first transaction that has not begun. As transactions wrap around, only its lower half is kept with a row.
 const NEXT_TRANSACTION: &str =
     "SELECT (pg_snapshot_xmax(pg_current_snapshot())::text::numeric % 4294967296)::text";
-/// Those of the named tables that may have rows of transactions before `$2` that are not frozen. Pages are not asked for: a table has
+/// Those of `{tables}` that may have rows of transactions before `{next}` that are not frozen. Pages are not asked for: a table has
 /// some without any row, which nothing makes visible to all, when several connections made it longer at once.
-const UNFROZEN: &str = "SELECT name FROM unnest($1::text[]) AS name JOIN pg_class ON pg_class.oid = name::regclass \
-    WHERE age(relfrozenxid) > age($2::text::xid)";
+const UNFROZEN: &str = "SELECT name FROM unnest('{{tables}}'::text[]) AS name \
+    JOIN pg_class ON pg_class.oid = name::regclass WHERE age(relfrozenxid) > age('{next}'::xid)";
 
 /// Keeps autovacuum away from tables that are about to be loaded: what it analyses in the meantime keeps rows from being frozen,
 /// and for long where processors are busy. [`settle`] gives back to them what the server has.
-pub(crate) async fn leave_alone(client: &Client, tables: &[String]) -> Result<(), SessionError> {
-    alter(client, tables, "SET (autovacuum_enabled = off)").await
+pub(super) async fn leave_alone(target: &Target, tables: &[String]) -> Result<(), SessionError> {
+    let mut connection = PostgresConnection::connect(target, 0).await?;
+    alter(&mut connection, tables, "SET (autovacuum_enabled = off)").await
 }
 
 /// Freezes the rows of loaded tables, then gathers statistics, on `parallel` connections, the last table first. `statistics` are
 /// settings of the connections that gather them.
-pub(crate) fn settle<E: LoadError>(
+pub(super) fn settle<E: LoadError>(
     target: &Target,
     parallel: usize,
     tables: &[String],
-    statistics: &str,
+    statistics: &[&str],
 ) -> Result<(), E> {
-    let loaded = on_connection(target, async |client| {
-        let row = client.query_one(NEXT_TRANSACTION, &[]).await.map_err(refused)?;
-        Ok::<String, E>(row.try_get(0).map_err(refused)?)
+    let next = on_connection(target, &[], async |connection| {
+        let next = read(connection, NEXT_TRANSACTION).await?.into_iter().next();
+        Ok::<_, E>(next.ok_or_else(SessionError::no_row)?)
     })?;
+    let unfrozen_of = UNFROZEN.replace("{tables}", &tables.join(",")).replace("{next}", &next);
     let mut unfrozen = tables.to_vec();
     let mut connections = parallel;
     for round in 0..VACUUMS_MAX {
@@ -58,11 +57,11 @@ pub(crate) fn settle<E: LoadError>(
             // A second connection has a snapshot while it is opened.
             connections = 1;
         }
-        in_parallel(target, (connections, SETTINGS), unfrozen, async |client, table| {
-            Ok::<_, E>(run(client, &format!("VACUUM (FREEZE) {table}")).await?)
+        in_parallel(target, (connections, &[]), unfrozen, async |connection, table| {
+            Ok::<_, E>(run(connection, &format!("VACUUM (FREEZE) {table}")).await?)
         })?;
-        unfrozen = on_connection(target, async |client| {
-            Ok::<_, E>(not_frozen(client, tables, &loaded).await?)
+        unfrozen = on_connection(target, &[], async |connection| {
+            Ok::<_, E>(read(connection, &unfrozen_of).await?)
         })?;
         if unfrozen.is_empty() {
             break;
@@ -74,30 +73,29 @@ pub(crate) fn settle<E: LoadError>(
             "not all rows are frozen yet; the first run freezes the others"
         );
     }
-    let settings = format!("{SETTINGS}; {statistics}");
-    in_parallel(target, (parallel, &settings), tables.to_vec(), async |client, table| {
-        Ok::<_, E>(run(client, &format!("ANALYZE {table}")).await?)
+    in_parallel(target, (parallel, statistics), tables.to_vec(), async |connection, table| {
+        Ok::<_, E>(run(connection, &format!("ANALYZE {table}")).await?)
     })?;
-    on_connection(target, async |client| {
-        Ok(alter(client, tables, "RESET (autovacuum_enabled)").await?)
+    on_connection(target, &[], async |connection| {
+        Ok(alter(connection, tables, "RESET (autovacuum_enabled)").await?)
     })
 }
 
-async fn not_frozen(
-    client: &Client,
-    tables: &[String],
-    before: &str,
-) -> Result<Vec<String>, SessionError> {
-    let rows = client.query(UNFROZEN, &[&tables, &before]).await.map_err(refused)?;
-    rows.iter().map(|row| row.try_get(0).map_err(refused)).collect()
+/// The texts that a statement returns.
+async fn read(connection: &mut PostgresConnection, sql: &str) -> Result<Vec<String>, SessionError> {
+    Ok(connection.read_all(sql).await?.into_iter().flatten().flatten().collect())
 }
 
 /// Changes all tables alike.
-async fn alter(client: &Client, tables: &[String], how: &str) -> Result<(), SessionError> {
+async fn alter(
+    connection: &mut PostgresConnection,
+    tables: &[String],
+    how: &str,
+) -> Result<(), SessionError> {
     let changes = tables.iter().map(|table| format!("ALTER TABLE {table} {how};"));
-    run(client, &changes.collect::<String>()).await
+    run(connection, &changes.collect::<String>()).await
 }
 
-async fn run(client: &Client, sql: &str) -> Result<(), SessionError> {
-    client.batch_execute(sql).await.map_err(refused)
+async fn run(connection: &mut PostgresConnection, sql: &str) -> Result<(), SessionError> {
+    Ok(connection.run(&[sql]).await?)
 }
