@@ -77,6 +77,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
     // InnoDB writes a page of 16 KiB twice. At the rate that is enough for PostgreSQL it would do five transactions a
     // second, which no check of some minutes can count.
     let slow_data = if engine == "mariadb" { "12MB" } else { "3MB" };
+    let slow_data_memory = if engine == "mariadb" { "384MiB" } else { small_cache.0 };
     let short_of_memory = |induced: Induced| Induced {
         memory: small_cache.0,
         cache: small_cache.1,
@@ -87,6 +88,8 @@ pub fn all(engine: &str) -> Vec<Induced> {
     let slow_reads =
         "profile = \"dc1500m-960\", overrides = { medium = { flash = { base = \"3ms\" } } }";
     let slow_flushes = "profile = \"dc1500m-960\", overrides = { flush = \"5ms\" }";
+    // Slow enough that the sessions of the fastest engine leave two processors idle for most of the time.
+    let slower_flushes = "profile = \"dc1500m-960\", overrides = { flush = \"20ms\" }";
     let slow_drain = |rate: &str| {
         format!(
             "profile = \"dc1500m-960\", overrides = {{ write-buffer = {{ capacity = \"1MiB\", \
@@ -121,17 +124,19 @@ pub fn all(engine: &str) -> Vec<Induced> {
         Induced {
             // The kernel lets sessions wait over seconds for pages to be written back.
             check: "300s",
+            // The checks after the load read whole tables, while the pages that they change wait for the device.
+            memory: slow_data_memory,
             ..short_of_memory(Induced {
                 design: devices(&slow_drain(slow_data), ORDINARY),
                 ..usual("data-write-rate", &["data-write"])
             })
         },
         Induced {
-            // Who has the lock of a district waits for the log while sixteen users want it. Without any delay this
+            // Who has the lock of a district waits for the log while sixteen users want it. Without a long delay this
             // is no bottleneck: two processors are.
             warehouses: 1,
             users: 16,
-            design: devices(ORDINARY, slow_flushes),
+            design: devices(ORDINARY, slower_flushes),
             ..usual("lock-on-one-warehouse", &["lock", "log"])
         },
         Induced {
@@ -139,12 +144,18 @@ pub fn all(engine: &str) -> Vec<Induced> {
             design: devices(INSTANT, INSTANT),
             ..usual("client-cpu", &["client", "load-generator"])
         },
-        Induced { users: 16, connections: Some(2), ..usual("connection-pool", &["connections"]) },
+        Induced {
+            // Two sessions that never wait would use both processors, and then these are the bottleneck.
+            users: 16,
+            connections: Some(2),
+            design: devices(ORDINARY, slow_flushes),
+            ..usual("connection-pool", &["connections"])
+        },
         Induced { design: cluster("3ms"), ..usual("network-latency", &["network"]) },
         Induced {
             log_size: "64MB",
             check: "120s",
-            design: shared("profile = \"5200eco-1920\", overrides = { divisor = 8 }"),
+            design: shared("profile = \"5200eco-1920\", overrides = { divisor = 16 }"),
             ..usual("checkpoint-storms", &["log", "data-write"])
         },
         // With all of its data in memory the same server is limited by its processors. A page that is read needs room,
