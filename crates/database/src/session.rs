@@ -15,9 +15,9 @@ use crate::error::SessionError;
 pub enum Commits {
     /// The server gets a COMMIT or ROLLBACK, from the session or within a procedure: one for each
     /// transaction.
-    Told,
-    /// This many statements commit by themselves.
-    ByThemselves(u32),
+    Explicitly,
+    /// This many statements commit automatically (autocommit).
+    Automatically(u32),
 }
 
 /// A session with a database, used by one user at a time and never moved to another thread.

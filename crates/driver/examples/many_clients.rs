@@ -55,7 +55,7 @@ impl Connector for StandIn {
     }
 
     fn commits(&self, _: usize) -> Commits {
-        Commits::ByThemselves(1)
+        Commits::Automatically(1)
     }
 
     fn limit_statements(&mut self, _: Duration) {}

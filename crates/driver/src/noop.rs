@@ -23,7 +23,7 @@ impl<W: Workload> Connector for Noop<W> {
     }
 
     fn commits(&self, _: usize) -> Commits {
-        Commits::ByThemselves(0)
+        Commits::Automatically(0)
     }
 
     fn limit_statements(&mut self, _: Duration) {}

@@ -35,8 +35,8 @@ impl session::Connector for DvdStoreConnector {
     fn commits(&self, kind: usize) -> Commits {
         match (self.target.engine, Step::ALL[kind]) {
             // The only step of several statements; a procedure on either engine, which on MariaDB says COMMIT.
-            (Engine::Mariadb, Step::Purchase) => Commits::Told,
-            _ => Commits::ByThemselves(1),
+            (Engine::Mariadb, Step::Purchase) => Commits::Explicitly,
+            _ => Commits::Automatically(1),
         }
     }
 

@@ -33,8 +33,8 @@ impl session::Connector for SysbenchConnector {
 
     fn commits(&self, kind: usize) -> Commits {
         match Script::ALL[kind].is_explicit() {
-            true => Commits::Told,
-            false => Commits::ByThemselves(1),
+            true => Commits::Explicitly,
+            false => Commits::Automatically(1),
         }
     }
 

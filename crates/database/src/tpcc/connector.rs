@@ -48,9 +48,9 @@ impl session::Connector for TpccConnector {
     fn commits(&self, _kind: usize) -> Commits {
         match (self.target.engine, self.mode) {
             // A call of a function is a statement like any other.
-            (Engine::Postgresql, Mode::Procedures) => Commits::ByThemselves(1),
+            (Engine::Postgresql, Mode::Procedures) => Commits::Automatically(1),
             // A procedure of MariaDB says COMMIT itself, so that its answer comes after it.
-            (Engine::Mariadb, Mode::Procedures) | (_, Mode::Statements) => Commits::Told,
+            (Engine::Mariadb, Mode::Procedures) | (_, Mode::Statements) => Commits::Explicitly,
         }
     }
 

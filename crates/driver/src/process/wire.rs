@@ -187,7 +187,7 @@ pub(super) struct SummaryLine {
     outages: Vec<OutageLine>,
     longest_silence: Option<(u64, u64)>,
     commits_unknown: u64,
-    /// By type, in the order of the shape: statements that commit by themselves; `None` = told.
+    /// By type, in the order of the shape: statements that commit automatically; `None` = explicitly.
     commits: Vec<Option<u32>>,
 }
 
@@ -404,8 +404,8 @@ impl<B: RunAccounting> From<&DriveSummary<B>> for SummaryLine {
                 .commits
                 .iter()
                 .map(|(_, commits)| match commits {
-                    Commits::Told => None,
-                    Commits::ByThemselves(statements) => Some(*statements),
+                    Commits::Explicitly => None,
+                    Commits::Automatically(statements) => Some(*statements),
                 })
                 .collect(),
         }
@@ -420,8 +420,8 @@ impl SummaryLine {
     ) -> Option<DriveSummary<B>> {
         let totals = self.totals.tick(shape)?;
         let commits = self.commits.iter().map(|commits| match commits {
-            None => Commits::Told,
-            Some(statements) => Commits::ByThemselves(*statements),
+            None => Commits::Explicitly,
+            Some(statements) => Commits::Automatically(*statements),
         });
         Some(DriveSummary {
             last_tick: self.last_tick.tick(shape)?,

@@ -136,7 +136,7 @@ impl Connector for FakeConnector {
     }
 
     fn commits(&self, _: usize) -> Commits {
-        Commits::Told
+        Commits::Explicitly
     }
 
     fn limit_statements(&mut self, _: Duration) {}

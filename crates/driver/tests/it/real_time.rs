@@ -52,7 +52,7 @@ impl Connector for Rude {
     }
 
     fn commits(&self, _: usize) -> Commits {
-        Commits::ByThemselves(1)
+        Commits::Automatically(1)
     }
 
     fn limit_statements(&mut self, _: Duration) {}
@@ -227,7 +227,7 @@ fn a_database_that_is_not_there_is_an_error_at_once() {
         }
 
         fn commits(&self, _: usize) -> Commits {
-            Commits::ByThemselves(1)
+            Commits::Automatically(1)
         }
 
         fn limit_statements(&mut self, _: Duration) {}

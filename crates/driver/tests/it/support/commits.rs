@@ -21,10 +21,10 @@ pub fn counted(host: &TestServer) -> u64 {
 pub fn assert_said_truly<B>(host: &TestServer, before: u64, summary: &DriveSummary<B>) {
     let engine = host.target().engine;
     let each = |commits: Commits| match (engine, commits) {
-        (_, Commits::Told) => 1,
-        (Engine::Postgresql, Commits::ByThemselves(statements)) => u64::from(statements),
+        (_, Commits::Explicitly) => 1,
+        (Engine::Postgresql, Commits::Automatically(statements)) => u64::from(statements),
         // In none of its counters of commits.
-        (Engine::Mariadb, Commits::ByThemselves(_)) => 0,
+        (Engine::Mariadb, Commits::Automatically(_)) => 0,
     };
     let mut expected = 0;
     // What was given up half-way: a ROLLBACK each.

@@ -21,8 +21,8 @@ use crate::lab::samplers::SharedDatastore;
 /// How transactions of a type are committed, as the record has it.
 fn recorded(commits: Commits) -> serde_json::Value {
     match commits {
-        Commits::Told => json!({ "by": commits_by::EXPLICIT, "count": 1 }),
-        Commits::ByThemselves(statements) => {
+        Commits::Explicitly => json!({ "by": commits_by::EXPLICIT, "count": 1 }),
+        Commits::Automatically(statements) => {
             json!({ "by": commits_by::AUTOCOMMIT, "count": statements })
         }
     }
