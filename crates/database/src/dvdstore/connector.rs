@@ -5,7 +5,8 @@ use std::time::Duration;
 use underlay_workload::dvdstore::{DvdStore, Outcome, Step, Transaction};
 
 use super::Session;
-use crate::Engine;
+use crate::connection::Connection;
+use crate::dispatch::with_engine;
 use crate::error::SessionError;
 use crate::session::{self, Commits};
 use crate::target::Target;
@@ -33,9 +34,10 @@ impl session::Connector for DvdStoreConnector {
     }
 
     fn commits(&self, kind: usize) -> Commits {
-        match (self.target.engine, Step::ALL[kind]) {
-            // The only step of several statements; a procedure on either engine, which on MariaDB says COMMIT.
-            (Engine::Mariadb, Step::Purchase) => Commits::Explicitly,
+        let calls_commit = with_engine!(self.target.engine, C => C::CALLS_COMMIT_THEMSELVES);
+        match Step::ALL[kind] {
+            // The only step of several statements: a call.
+            Step::Purchase if !calls_commit => Commits::Explicitly,
             _ => Commits::Automatically(1),
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use underlay_workload::tpcc::{HomeWarehouse, Outcome, Parameters, Profile, Tpcc, Transaction};
 
 use super::{Mode, Session};
-use crate::Engine;
+use crate::connection::Connection;
+use crate::dispatch::with_engine;
 use crate::error::SessionError;
 use crate::session::{self, Commits};
 use crate::target::Target;
@@ -46,11 +47,10 @@ impl session::Connector for TpccConnector {
     }
 
     fn commits(&self, _kind: usize) -> Commits {
-        match (self.target.engine, self.mode) {
-            // A call of a function is a statement like any other.
-            (Engine::Postgresql, Mode::Procedures) => Commits::Automatically(1),
-            // A procedure of MariaDB says COMMIT itself, so that its answer comes after it.
-            (Engine::Mariadb, Mode::Procedures) | (_, Mode::Statements) => Commits::Explicitly,
+        let calls_commit = with_engine!(self.target.engine, C => C::CALLS_COMMIT_THEMSELVES);
+        match self.mode {
+            Mode::Procedures if calls_commit => Commits::Automatically(1),
+            Mode::Procedures | Mode::Statements => Commits::Explicitly,
         }
     }
 
