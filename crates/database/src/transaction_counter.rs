@@ -47,15 +47,18 @@ impl EngineCount {
     pub fn since(&self, earlier: &EngineCount) -> Option<(u64, &'static str)> {
         let ended = self.transactions.checked_sub(earlier.transactions)?;
         let begun = self.begun.checked_sub(earlier.begun)?;
-        if self.engine == Engine::Postgresql {
-            return Some((ended, OF_POSTGRESQL));
-        }
-        let commits = self.commits.zip(earlier.commits);
-        match commits.and_then(|(now, then)| now.checked_sub(then)) {
-            Some(commits) if ended == 0 && begun == 0 && commits > 0 => {
-                Some((commits, OF_STATEMENTS))
+        match self.engine {
+            Engine::Postgresql => Some((ended, OF_POSTGRESQL)),
+            Engine::Mariadb => {
+                let commits = self.commits.zip(earlier.commits);
+                let commits = commits.and_then(|(now, then)| now.checked_sub(then));
+                Some(match commits {
+                    Some(commits) if ended == 0 && begun == 0 && commits > 0 => {
+                        (commits, OF_STATEMENTS)
+                    }
+                    _ => (ended, OF_MARIADB),
+                })
             }
-            _ => Some((ended, OF_MARIADB)),
         }
     }
 

@@ -73,25 +73,33 @@ impl WorkloadTables {
 
     /// Its functions and procedures.
     pub(crate) const fn routines(self, engine: Engine) -> &'static [&'static str] {
-        match (self, engine) {
-            (WorkloadTables::Tpcc, _) => &[
+        match self {
+            WorkloadTables::Tpcc => &[
                 "new_order_transaction",
                 "payment_transaction",
                 "order_status_transaction",
                 "delivery_transaction",
                 "stock_level_transaction",
             ],
-            (WorkloadTables::Dvdstore, Engine::Postgresql) => &["purchase", "restock"],
-            (WorkloadTables::Dvdstore, Engine::Mariadb) => &["purchase_transaction"],
-            _ => &[],
+            WorkloadTables::Dvdstore => match engine {
+                Engine::Postgresql => &["purchase", "restock"],
+                Engine::Mariadb => &["purchase_transaction"],
+            },
+            WorkloadTables::Sysbench | WorkloadTables::Batch | WorkloadTables::Warehouse => &[],
         }
     }
 
     /// Its triggers. On PostgreSQL their names are their tables' own.
     pub(crate) const fn triggers(self, engine: Engine) -> &'static [&'static str] {
-        match (self, engine) {
-            (WorkloadTables::Dvdstore, Engine::Mariadb) => &["restock"],
-            _ => &[],
+        match self {
+            WorkloadTables::Dvdstore => match engine {
+                Engine::Postgresql => &[],
+                Engine::Mariadb => &["restock"],
+            },
+            WorkloadTables::Tpcc
+            | WorkloadTables::Sysbench
+            | WorkloadTables::Batch
+            | WorkloadTables::Warehouse => &[],
         }
     }
 }
