@@ -1,4 +1,4 @@
-//! What the marker of a table says. How it is written and read is in the file of each engine.
+//! What the marker of a table says. How it is written and read is in `schema`.
 
 use underlay_core::RootSeed;
 use underlay_workload::batch::{Claim, Loop, Parameters, slices};

@@ -1,6 +1,7 @@
 //! Why something could not be done with the table of a batch insertion.
 
 use super::marker::MARKER_FORMAT;
+use crate::connection::RequestError;
 use crate::error::SessionError;
 
 /// Why something could not be done with the table.
@@ -33,4 +34,10 @@ pub enum BatchError {
     /// A session's thread could not be started.
     #[error("could not start a session: {0}")]
     Thread(#[from] std::io::Error),
+}
+
+impl From<RequestError> for BatchError {
+    fn from(error: RequestError) -> BatchError {
+        BatchError::Session(error.into())
+    }
 }

@@ -1,10 +1,10 @@
 //! One connection that inserts: a prepared statement per row, a loop inside the server, or the engine's bulk path.
 
 use bytes::BytesMut;
-use underlay_workload::batch::{Row, TEXT_COLUMNS};
+use underlay_workload::batch::Row;
 
-use super::{mariadb, postgres};
-use crate::Engine;
+use super::columns::{BYTES_COLUMN, COLUMNS, columns};
+use super::sql::dialect;
 use crate::connection::{
     BulkFormat, BulkLoad, Connection, Kind, RequestError, RowEncoder, Sql, Value,
 };
@@ -17,8 +17,7 @@ use crate::target::Target;
 const CHUNK_BYTES: usize = 64 << 10;
 /// More than a row takes.
 const ROW_BYTES_MAX: usize = 1024;
-/// Number, texts, bytes.
-const COLUMNS: usize = TEXT_COLUMNS.len() + 2;
+/// Of the parameters that insert a row.
 const KINDS: [Kind; COLUMNS] = {
     let mut kinds = [Kind::Char; COLUMNS];
     kinds[0] = Kind::Int;
@@ -38,16 +37,11 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
     pub async fn connect(target: &Target) -> Result<Inserter<C>, SessionError> {
         let mut connection =
             C::connect(&C::with_database(target, WorkloadTables::Batch), 1).await?;
-        connection.run(settings(C::ENGINE)).await?;
-        let values: Vec<String> = (1..=COLUMNS)
-            .map(|n| match C::ENGINE {
-                Engine::Postgresql => format!("${n}"),
-                Engine::Mariadb => "?".to_string(),
-            })
-            .collect();
+        let dialect = dialect(C::ENGINE);
+        connection.run(dialect.settings).await?;
+        let values: Vec<String> = (1..=COLUMNS).map(dialect.placeholder).collect();
         let table = C::table(WorkloadTables::Batch, "test");
-        let sql =
-            format!("INSERT INTO {table} ({}) VALUES ({})", columns(C::ENGINE), values.join(", "));
+        let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns(), values.join(", "));
         let insert = connection.prepare(Sql::typed(&sql, &KINDS)).await?;
         Ok(Inserter { connection, insert, is_open: false })
     }
@@ -73,7 +67,7 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
     /// Has the server insert rows one after the other: each in a transaction of its own, unless one is open.
     pub async fn insert_in_loop(&mut self, rows: &[Row]) -> Result<(), SessionError> {
         let commit = if self.is_open { CommitState::NotSent } else { CommitState::InFlight };
-        let block = loop_over(C::ENGINE, rows, !self.is_open);
+        let block = (dialect(C::ENGINE).loop_over)(rows, !self.is_open);
         self.text(block.as_bytes(), commit).await
     }
 
@@ -99,8 +93,8 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
     ) -> Result<(), SessionError> {
         let load = BulkLoad {
             table: &C::table(WorkloadTables::Batch, "test"),
-            columns: &columns(C::ENGINE),
-            binary_column: Some("checkord"),
+            columns: &columns(),
+            binary_column: Some(BYTES_COLUMN),
             format: BulkFormat::Encoded,
             is_fresh: false,
         };
@@ -124,30 +118,5 @@ impl<C: Connection + SchemaOwner> Inserter<C> {
         self.connection.bulk_load(load, &mut next).await?;
         sent(in_flight);
         Ok(())
-    }
-}
-
-/// Column names in the order of the generator: number, texts, bytes.
-fn columns(engine: Engine) -> String {
-    match engine {
-        Engine::Postgresql => postgres::columns(),
-        Engine::Mariadb => mariadb::columns(),
-    }
-}
-
-/// A block that the server carries out: it inserts these rows one after the other, each in a transaction of its own if
-/// `commits`.
-fn loop_over(engine: Engine, rows: &[Row], commits: bool) -> String {
-    match engine {
-        Engine::Postgresql => postgres::loop_over(rows, commits),
-        Engine::Mariadb => mariadb::loop_over(rows, commits),
-    }
-}
-
-/// Settings of the sessions that insert.
-fn settings(engine: Engine) -> &'static [&'static str] {
-    match engine {
-        Engine::Postgresql => &[],
-        Engine::Mariadb => mariadb::SETTINGS,
     }
 }

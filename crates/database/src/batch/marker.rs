@@ -1,4 +1,4 @@
-//! What a marker holds, as columns. Each engine reads and writes them; what they mean is in `described`.
+//! What a marker holds, as columns. They are read and written in `schema`; what they mean is in `described`.
 
 use super::options::BatchOptions;
 

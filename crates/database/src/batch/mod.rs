@@ -1,33 +1,35 @@
-//! Batch insertion on any engine: a job that ends by itself, without a rate.
+//! Batch insertion on every engine: a job that ends by itself, without a rate.
 //!
 //! [`insert`] recreates the table and fills it, on one or more sessions; [`verify`] compares what the table holds
 //! with what was acknowledged, row by row; [`describe`] and [`drop_schema`] only touch a table that Underlay made.
 //!
-//! What is the same for both engines is here and in `session` (one session's part of the work, measured); what an
-//! engine does by itself is in its own module. Nothing is retried: a lost transaction is a result.
+//! Engines differ in their SQL (`sql`). One session's part of the work, measured, is in `session`. Nothing is retried: a
+//! lost transaction is a result.
 
+mod columns;
 mod described;
 mod error;
 mod inserter;
-mod mariadb;
 mod marker;
 mod options;
-mod postgres;
 mod report;
+mod schema;
 mod session;
+mod sql;
 mod start;
+mod verification;
 
 use std::time::Instant;
 
 use underlay_workload::batch::{Claim, Loop, MAX_ROWS, Mode, Parameters, Verdict, slices};
 
-use crate::Engine;
+use crate::dispatch::with_engine;
 use crate::parallel::on_runtime;
 use crate::target::Target;
 
 pub use described::Described;
 pub use error::BatchError;
-pub(crate) use marker::Marker;
+use marker::Marker;
 pub use options::BatchOptions;
 pub use report::{BatchReport, SessionEnd, SessionReport};
 
@@ -65,10 +67,7 @@ pub fn insert_watched(
     let target = target.with_application_name("underlay-drive");
     let marker = Marker::of(options);
     on_runtime(target.stop.unless(async {
-        match target.engine {
-            Engine::Postgresql => postgres::create(&target, &marker).await,
-            Engine::Mariadb => mariadb::create(&target, &marker).await,
-        }
+        with_engine!(target.engine, C => schema::create::<C>(&target, &marker).await)
     }))?;
     let slices = slices(options.parameters.rows, options.sessions);
     // Connecting is not inserting: all begin when all are connected.
@@ -97,10 +96,7 @@ pub fn insert_watched(
     let report = BatchReport::new(*options, began.elapsed(), sessions);
     if report.is_complete() {
         on_runtime(async {
-            match target.engine {
-                Engine::Postgresql => postgres::mark_complete(&target).await,
-                Engine::Mariadb => mariadb::mark_complete(&target).await,
-            }
+            with_engine!(target.engine, C => schema::mark_complete::<C>(&target).await)
         })?;
     }
     Ok(report)
@@ -116,10 +112,7 @@ pub fn verify(
     claims: Vec<Claim>,
 ) -> Result<Verdict, BatchError> {
     on_runtime(target.stop.unless(async {
-        match target.engine {
-            Engine::Postgresql => postgres::verify(target, parameters, claims).await,
-            Engine::Mariadb => mariadb::verify(target, parameters, claims).await,
-        }
+        with_engine!(target.engine, C => verification::verify::<C>(target, parameters, claims).await)
     }))
 }
 
@@ -127,30 +120,21 @@ pub fn verify(
 /// without rows are missing. Blocks.
 pub fn rows_by_server_clock(target: &Target) -> Result<Vec<(u32, u64)>, BatchError> {
     on_runtime(target.stop.unless(async {
-        match target.engine {
-            Engine::Postgresql => postgres::rows_by_server_clock(target).await,
-            Engine::Mariadb => mariadb::rows_by_server_clock(target).await,
-        }
+        with_engine!(target.engine, C => verification::rows_by_server_clock::<C>(target).await)
     }))
 }
 
 /// What table a database holds. Blocks.
 pub fn describe(target: &Target) -> Result<Described, BatchError> {
-    on_runtime(async {
-        match target.engine {
-            Engine::Postgresql => postgres::marker(target).await,
-            Engine::Mariadb => mariadb::marker(target).await,
-        }
-    })?
-    .described()
+    on_runtime(async { with_engine!(target.engine, C => schema::marker::<C>(target).await) })?
+        .described()
 }
 
 /// Removes the table, if Underlay made it. Blocks.
 pub fn drop_schema(target: &Target) -> Result<(), BatchError> {
-    on_runtime(target.stop.unless(async {
-        match target.engine {
-            Engine::Postgresql => postgres::drop_schema(target).await,
-            Engine::Mariadb => mariadb::drop_schema(target).await,
-        }
-    }))
+    on_runtime(
+        target.stop.unless(async {
+            with_engine!(target.engine, C => schema::drop_schema::<C>(target).await)
+        }),
+    )
 }

@@ -14,7 +14,6 @@ pub(crate) mod state;
 pub use names::WorkloadTables;
 pub(crate) use names::tpcc_name;
 pub use state::{Afterwards, ForeignSchema, ForeignTable, OwnershipError};
-pub(crate) use state::{SchemaClaim, State};
 
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
