@@ -1,7 +1,7 @@
 //! Why something could not be done with the TPC-C schema. Errors of single transactions are a session's.
 
 use crate::connection::RequestError;
-use crate::error::{CommitState, SessionError};
+use crate::error::SessionError;
 
 /// Why something could not be done with the TPC-C schema.
 #[derive(Debug, thiserror::Error)]
@@ -50,11 +50,5 @@ pub enum TpccError {
 impl From<RequestError> for TpccError {
     fn from(error: RequestError) -> TpccError {
         TpccError::Session(error.into())
-    }
-}
-
-impl From<tokio_postgres::Error> for TpccError {
-    fn from(error: tokio_postgres::Error) -> TpccError {
-        TpccError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
     }
 }
