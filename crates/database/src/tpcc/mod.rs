@@ -1,8 +1,8 @@
 //! TPC-C, on every engine.
 //!
 //! On PostgreSQL everything is in the schema `tpcc` of the target's database, on MariaDB in the database itself. The marker
-//! table `underlay_population` says that Underlay created it. Engines differ in their SQL (`sql`), and in the queries that
-//! check the population (`check`).
+//! table `underlay_population` says that Underlay created it. Engines differ in their SQL (`sql`, and `check/sql`
+//! of the checks).
 
 mod check;
 mod connector;
@@ -60,7 +60,8 @@ pub async fn check(
     target: &Target,
     options: CheckOptions<'_>,
 ) -> Result<CheckReport, SessionError> {
-    target.stop.unless(check::check(target, options)).await
+    let work = async { with_engine!(target.engine, C => check::check::<C>(target, options).await) };
+    target.stop.unless(work).await
 }
 
 /// Reads D_NEXT_O_ID of all districts.
@@ -68,7 +69,7 @@ pub async fn order_numbers(
     target: &Target,
     tables: &TableNames,
 ) -> Result<OrderNumbers, SessionError> {
-    check::order_numbers(target, tables).await
+    with_engine!(target.engine, C => check::order_numbers::<C>(target, tables).await)
 }
 
 /// What population a database holds.

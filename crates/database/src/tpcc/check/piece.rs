@@ -25,21 +25,15 @@ pub struct Piece {
 
 impl Piece {
     /// A text with its placeholders replaced: `{table}` by names, `$first` and `$last` by the bounds of
-    /// the warehouse numbers, `$lowest` and `$highest` by the warehouses that must exist.
+    /// the warehouse numbers, `$warehouses` by a query of the numbers `w` that must exist.
     pub fn insert_into(&self, sql: &str, tables: &TableNames) -> String {
-        [
-            ("$first", self.first),
-            ("$last", self.last),
-            ("$lowest", self.lowest),
-            ("$highest", self.highest),
-        ]
-        .into_iter()
-        .fold(tables.insert_into(sql), |sql, (name, value)| sql.replace(name, &value.to_string()))
-    }
-
-    /// The warehouses that must exist.
-    pub fn warehouses(&self) -> std::ops::RangeInclusive<i32> {
-        self.lowest..=self.highest
+        let numbers: Vec<String> =
+            (self.lowest..=self.highest).map(|number| format!("SELECT {number} AS w")).collect();
+        tables
+            .insert_into(sql)
+            .replace("$first", &self.first.to_string())
+            .replace("$last", &self.last.to_string())
+            .replace("$warehouses", &format!("({})", numbers.join(" UNION ALL ")))
     }
 }
 
@@ -89,10 +83,10 @@ mod tests {
         let bounds: Vec<(i32, i32)> =
             pieces.iter().map(|piece| (piece.first, piece.last)).collect();
         assert_eq!(bounds, [(-i32::MAX, 2), (3, 4), (5, i32::MAX)]);
-        let text = "{item} $first..$last $lowest..$highest";
+        let text = "{item} $first..$last $warehouses";
         assert_eq!(
             pieces[2].insert_into(text, &TableNames::underlay()),
-            format!("tpcc.item 5..{} 5..6", i32::MAX)
+            format!("tpcc.item 5..{} (SELECT 5 AS w UNION ALL SELECT 6 AS w)", i32::MAX)
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the checks found, one by one and together. How a check is made is in the folder of each engine.
+//! What the checks found, one by one and together. How a check is made is not decided here.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl CheckReport {
 }
 
 /// Adds up the outcomes of the pieces, condition by condition.
-pub(crate) fn merge(mut pieces: impl Iterator<Item = Vec<CheckResult>>) -> Vec<CheckResult> {
+pub(super) fn merge(mut pieces: impl Iterator<Item = Vec<CheckResult>>) -> Vec<CheckResult> {
     let mut merged = pieces.next().unwrap_or_default();
     for piece in pieces {
         for (total, part) in merged.iter_mut().zip(piece) {

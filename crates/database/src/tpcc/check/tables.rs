@@ -2,6 +2,9 @@
 //! be judged.
 
 use crate::Engine;
+use crate::dispatch::with_engine;
+use crate::schema_ownership::WorkloadTables;
+use crate::schema_ownership::state::SchemaOwner;
 
 /// The names of the nine tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +33,8 @@ impl TableNames {
     /// The names that Underlay uses: in a schema of their own, or in the database that the session is in,
     /// which is MariaDB's schema.
     pub fn of(engine: Engine) -> TableNames {
-        match engine {
-            Engine::Postgresql => TableNames::mapped(|table| format!("tpcc.{table}")),
-            Engine::Mariadb => TableNames::mapped(str::to_string),
-        }
+        let ours = WorkloadTables::Tpcc;
+        with_engine!(engine, C => TableNames::mapped(|table| C::table(ours, table)))
     }
 
     /// Other names: `name` is asked for each of `warehouse`, `district`, `customer`, `history`, `orders`,

@@ -1,31 +1,26 @@
-//! What several conditions are stated on: rows that belong together, brought together once.
-//!
-//! Every large table is read once and joined with what must agree with it, into a temporary table of the
-//! transaction. Joins are full: a row that is missing on either side leaves nulls, which the conditions'
-//! null-safe comparisons see.
-//!
-//! Lines of orders since the load are found by district and number, so that a check before a run does not read
-//! the lines of the population again.
+//! PostgreSQL's texts. A piece is looked at in one transaction, which sees one state of the database.
 
-/// A temporary table that conditions read.
-pub struct Shared {
-    /// Its name, by which conditions refer to it.
-    pub name: &'static str,
-    /// The query that fills it. Placeholders as in a condition.
-    pub sql: &'static str,
-}
+use super::dialect::{Dialect, SharedQueries};
+use crate::postgres::CHECK_SETTINGS;
 
-/// In the order in which they are made: later ones read earlier ones.
-pub const SHARED: &[Shared] = &[
-    // An order with its lines and its new-order row.
-    Shared {
-        name: "check_order",
-        sql: "
-  SELECT w, d, o, o_id, c, o_carrier_id, o_ol_cnt, o_all_local, lines, delivered, delivered_amount, remote,
+pub(super) const DIALECT: Dialect = Dialect {
+    settings: &[CHECK_SETTINGS],
+    rights: &[],
+    // Writing, for the temporary tables: also where the default is to refuse writes. The rollback removes them.
+    begin: &["BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE"],
+    end: &["ROLLBACK"],
+    begin_part: &["SAVEPOINT part"],
+    undo_part: &["ROLLBACK TO part"],
+    temporary_table: &["CREATE TEMPORARY TABLE {name} AS {query}"],
+    fingerprint: None,
+    null_safe_equal: "IS NOT DISTINCT FROM",
+    shared: SharedQueries {
+        order: "
+  SELECT w, d, o, o_id, c, o_carrier_id, o_ol_cnt, o_all_local, line_count, delivered, delivered_amount, remote,
          incomplete, no_o_id
     FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_id, o_c_id AS c, o_carrier_id, o_ol_cnt, o_all_local
             FROM {orders} WHERE o_w_id BETWEEN $first AND $last) AS ordered
-    FULL JOIN (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, count(*) AS lines,
+    FULL JOIN (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, count(*) AS line_count,
                       count(ol_delivery_d) AS delivered,
                       sum(ol_amount) FILTER (WHERE ol_delivery_d IS NOT NULL) AS delivered_amount,
                       count(*) FILTER (WHERE ol_supply_w_id IS DISTINCT FROM ol_w_id) AS remote,
@@ -34,11 +29,7 @@ pub const SHARED: &[Shared] = &[
       USING (w, d, o)
     FULL JOIN (SELECT no_w_id AS w, no_d_id AS d, no_o_id AS o, no_o_id
                  FROM {new_order} WHERE no_w_id BETWEEN $first AND $last) AS announced USING (w, d, o)",
-    },
-    // A customer with his orders and his payments.
-    Shared {
-        name: "check_customer",
-        sql: "
+        customer: "
   SELECT w, d, c, c_id, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, orders, delivered_amount,
          payments, paid
     FROM (SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_id, c_balance, c_ytd_payment, c_payment_cnt,
@@ -49,44 +40,31 @@ pub const SHARED: &[Shared] = &[
     FULL JOIN (SELECT h_c_w_id AS w, h_c_d_id AS d, h_c_id AS c, count(*) AS payments, sum(h_amount) AS paid
                  FROM {history} WHERE h_c_w_id BETWEEN $first AND $last GROUP BY 1, 2, 3) AS paid
       USING (w, d, c)",
-    },
-    // A district with its orders, its customers, and the payments that it received.
-    Shared {
-        name: "check_district",
-        sql: "
-  SELECT w, d, d_id, d_next_o_id, d_ytd, orders, last_order, wanted_lines, lines, new_orders, first_new_order,
+        district: "
+  SELECT w, d, d_id, d_next_o_id, d_ytd, orders, last_order, wanted_lines, line_count, new_orders, first_new_order,
          last_new_order, customers, deliveries, payments, paid
     FROM (SELECT d_w_id AS w, d_id AS d, d_id, d_next_o_id, d_ytd
             FROM {district} WHERE d_w_id BETWEEN $first AND $last) AS district
     FULL JOIN (SELECT w, d, count(o_id) AS orders, max(o_id) AS last_order, sum(o_ol_cnt) AS wanted_lines,
-                      sum(lines) AS lines, count(no_o_id) AS new_orders, min(no_o_id) AS first_new_order,
+                      sum(line_count) AS line_count, count(no_o_id) AS new_orders, min(no_o_id) AS first_new_order,
                       max(no_o_id) AS last_new_order
                  FROM check_order GROUP BY 1, 2) AS ordered USING (w, d)
     FULL JOIN (SELECT w, d, count(c_id) AS customers, sum(c_delivery_cnt) AS deliveries
                  FROM check_customer GROUP BY 1, 2) AS customer USING (w, d)
     FULL JOIN (SELECT h_w_id AS w, h_d_id AS d, count(*) AS payments, sum(h_amount) AS paid
                  FROM {history} WHERE h_w_id BETWEEN $first AND $last GROUP BY 1, 2) AS history USING (w, d)",
-    },
-    // The stock rows that do not agree with the lines of orders since the load; normally none. Whoever asks
-    // for disagreements need not keep the rest.
-    Shared {
-        name: "check_stock",
-        sql: "
-  SELECT w, i, s_quantity, s_ytd, s_order_cnt, s_remote_cnt, quantity, lines, remote
+        stock: "
+  SELECT w, i, s_quantity, s_ytd, s_order_cnt, s_remote_cnt, quantity, line_count, remote
     FROM (SELECT s_w_id AS w, s_i_id AS i, s_quantity, s_ytd, s_order_cnt, s_remote_cnt
             FROM {stock} WHERE s_w_id BETWEEN $first AND $last) AS stock
-    FULL JOIN (SELECT ol_supply_w_id AS w, ol_i_id AS i, sum(ol_quantity) AS quantity, count(*) AS lines,
+    FULL JOIN (SELECT ol_supply_w_id AS w, ol_i_id AS i, sum(ol_quantity) AS quantity, count(*) AS line_count,
                       count(*) FILTER (WHERE ol_supply_w_id IS DISTINCT FROM ol_w_id) AS remote
                  FROM {district} JOIN {order_line}
                    ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id > 3000
                 WHERE ol_supply_w_id BETWEEN $first AND $last GROUP BY 1, 2) AS taken USING (w, i)
-   WHERE s_ytd IS DISTINCT FROM coalesce(quantity, 0) OR s_order_cnt IS DISTINCT FROM coalesce(lines, 0)
+   WHERE s_ytd IS DISTINCT FROM coalesce(quantity, 0) OR s_order_cnt IS DISTINCT FROM coalesce(line_count, 0)
       OR s_remote_cnt IS DISTINCT FROM coalesce(remote, 0) OR (s_quantity BETWEEN 10 AND 100) IS NOT TRUE",
-    },
-    // The lines of orders since the load whose amount or text is not what item and stock say; normally none.
-    Shared {
-        name: "check_line",
-        sql: "
+        line: "
   SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, ol_number AS number, ol_i_id AS i, ol_quantity AS quantity,
          ol_amount AS amount, i_price AS price,
          ol_amount IS DISTINCT FROM ol_quantity * i_price AS has_wrong_amount,
@@ -104,4 +82,4 @@ pub const SHARED: &[Shared] = &[
    WHERE ol_supply_w_id BETWEEN $first AND $last
      AND (ol_amount IS DISTINCT FROM ol_quantity * i_price OR ol_dist_info IS DISTINCT FROM dist_info)",
     },
-];
+};

@@ -2,11 +2,26 @@
 //!
 //! `c1` to `c12` are the conditions of clause 3.3.2; condition 11 is stated so that it also holds after
 //! transactions have run (orders - new orders - deliveries = 2,100). `i1`... cover what the conditions
-//! leave open, and known errors of drivers. Identities and titles are those of every engine.
+//! leave open, and known errors of drivers.
 //!
-//! For the placeholders see [`super::text`]; the tables `check_...` are those of [`super::shared`].
+//! For the placeholders see [`super::text`]; the tables `check_...` are made of [`super::sql`]'s queries.
 
-use crate::tpcc::check::conditions;
+use super::CheckMoment;
+use super::condition::Condition;
+
+/// Of every population.
+const ALWAYS: &[CheckMoment] = &[CheckMoment::AfterLoad, CheckMoment::AfterRun];
+/// Of one that was never used.
+const AFTER_LOAD: &[CheckMoment] = &[CheckMoment::AfterLoad];
+
+/// Declares the conditions.
+macro_rules! conditions {
+    ($($id:literal $moments:ident $title:literal: $sql:literal;)+) => {
+        /// All conditions, in the order of their report.
+        pub(super) const CONDITIONS: &[Condition] =
+            &[$(Condition { id: $id, title: $title, moments: $moments, sql: $sql },)+];
+    };
+}
 
 conditions! {
 "c1" ALWAYS "W_YTD is the sum of the districts' D_YTD": "
@@ -104,7 +119,8 @@ conditions! {
 "i9" ALWAYS "the tables that never grow have their number of rows": "
   SELECT count(*), min(say('[what]: [n] instead of [wanted]'))
     FROM (SELECT what, sum(n) AS n, sum(wanted) AS wanted
-            FROM (SELECT concat('rows of warehouse ', w) AS what, NULL AS n, 1 AS wanted FROM $warehouses AS a
+            FROM (SELECT 'items' AS what, count(*) AS n, NULL AS wanted FROM {item}
+                  UNION ALL SELECT concat('rows of warehouse ', w), NULL, 1 FROM $warehouses AS a
                   UNION ALL SELECT concat('districts of warehouse ', w), NULL, 10 FROM $warehouses AS b
                   UNION ALL SELECT concat('customers of warehouse ', w), NULL, 30000 FROM $warehouses AS c
                   UNION ALL SELECT concat('stock of warehouse ', w), NULL, 100000 FROM $warehouses AS d
@@ -116,8 +132,7 @@ conditions! {
                   UNION ALL SELECT concat('customers of warehouse ', w), coalesce(sum(customers), 0), NULL
                               FROM check_district GROUP BY w
                   UNION ALL SELECT concat('stock of warehouse ', s_w_id), count(*), NULL
-                              FROM {stock} WHERE s_w_id BETWEEN $first AND $last GROUP BY s_w_id
-                  UNION ALL SELECT 'items', count(*), NULL FROM {item}) AS part
+                              FROM {stock} WHERE s_w_id BETWEEN $first AND $last GROUP BY s_w_id) AS part
            GROUP BY what) AS counted
    WHERE NOT (n <=> wanted)";
 "i10" AFTER_LOAD "nothing has run since the load": "
@@ -129,27 +144,32 @@ conditions! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shared::SHARED;
+    use std::collections::BTreeSet;
+
+    use super::super::piece::pieces;
+    use super::super::sql::dialect;
     use super::super::text::sql_of;
     use super::CONDITIONS;
+    use crate::Engine;
     use crate::tpcc::TableNames;
-    use crate::tpcc::check::pieces;
 
     #[test]
-    fn conditions_are_those_of_every_engine_and_texts_complete() {
-        let ours: Vec<_> = CONDITIONS.iter().map(|one| (one.id, one.title, one.moments)).collect();
-        let theirs: Vec<_> = crate::tpcc::check::postgres::CONDITIONS
-            .iter()
-            .map(|one| (one.id, one.title, one.moments))
-            .collect();
-        assert_eq!(ours, theirs);
+    fn identities_are_unique_and_texts_complete() {
+        let ids: BTreeSet<&str> = CONDITIONS.iter().map(|condition| condition.id).collect();
+        assert_eq!(ids.len(), CONDITIONS.len());
+        for number in 1..=12 {
+            assert!(ids.contains(format!("c{number}").as_str()), "condition {number} is missing");
+        }
         let piece = pieces(3, 1)[0];
-        let texts = CONDITIONS.iter().map(|condition| (condition.id, condition.sql));
-        for (name, text) in texts.chain(SHARED.iter().map(|shared| (shared.name, shared.sql))) {
-            let sql = sql_of(text, &piece, &TableNames::mapped(|table| format!("x.{table}")));
-            assert!(!sql.contains(['{', '$', '[']), "{name}: not all is replaced: {sql}");
-            let limited = text.contains("$first") || text.contains("check_");
-            assert!(limited, "{name}: not limited to some warehouses");
+        let tables = TableNames::mapped(|table| format!("x.{table}"));
+        for dialect in Engine::ALL.map(dialect) {
+            let texts = CONDITIONS.iter().map(|condition| (condition.id, condition.sql));
+            for (name, text) in texts.chain(dialect.shared.tables()) {
+                let sql = sql_of(text, dialect, &piece, &tables);
+                assert!(!sql.contains(['{', '$', '[']), "{name}: not all is replaced: {sql}");
+                let limited = text.contains("$first") || text.contains("check_");
+                assert!(limited, "{name}: not limited to some warehouses");
+            }
         }
     }
 }

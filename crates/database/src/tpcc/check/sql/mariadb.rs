@@ -1,27 +1,41 @@
-//! What several conditions are stated on: rows that belong together, brought together once.
+//! The texts of MariaDB and MySQL.
 //!
-//! Every large table is read once and brought together with what must agree with it, in a temporary table.
-//! This SQL has no full join: the two sides are put below each other with nulls for what the other side
-//! has, and grouped by what they have in common. A row that is missing on either side leaves nulls, which
-//! the conditions' null-safe comparisons see.
+//! For a consistent state over one transaction, the server would lock every row that a temporary table is made from. So
+//! each statement sees its own state, and the fingerprint tells whether another session wrote in the meantime.
 //!
-//! Lines of orders since the load are found by district and number, so that a check before a run does not read
-//! the lines of the population again.
+//! This SQL has no full join: the two sides are put below each other with nulls for what the other side has, and grouped by
+//! what they have in common.
 
-/// A temporary table that conditions read.
-pub struct Shared {
-    /// Its name, by which conditions refer to it.
-    pub name: &'static str,
-    /// The query that fills it. Placeholders as in a condition.
-    pub sql: &'static str,
-}
+use super::dialect::{Dialect, SharedQueries};
 
-/// In the order in which they are made: later ones read earlier ones.
-pub const SHARED: &[Shared] = &[
-    // An order with its lines and its new-order row.
-    Shared {
-        name: "check_order",
-        sql: "
+pub(super) const DIALECT: Dialect = Dialect {
+    // No limit that an account may have for its work, and numbers as the tables hold them.
+    settings: &[
+        "SET NAMES latin1 COLLATE latin1_bin",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET SESSION autocommit = 1, innodb_lock_wait_timeout = 3600, sql_mode = 'STRICT_ALL_TABLES' \
+         /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */",
+    ],
+    rights: &[
+        "CREATE TEMPORARY TABLE check_rights (nothing int) ENGINE=MyISAM",
+        "DROP TEMPORARY TABLE check_rights",
+    ],
+    begin: &[],
+    end: &[],
+    begin_part: &[],
+    undo_part: &[],
+    // Not InnoDB: nothing of this is to be logged, or to push the database out of its cache.
+    temporary_table: &[
+        "DROP TEMPORARY TABLE IF EXISTS {name}",
+        "CREATE TEMPORARY TABLE {name} ENGINE=MyISAM AS {query}",
+    ],
+    fingerprint: Some(
+        "SELECT concat_ws(' ', (SELECT sum(d_next_o_id) FROM {district}), \
+         (SELECT sum(d_ytd) FROM {district}), (SELECT count(*) FROM {new_order}))",
+    ),
+    null_safe_equal: "<=>",
+    shared: SharedQueries {
+        order: "
   SELECT w, d, o, max(o_id) AS o_id, max(c) AS c, max(o_carrier_id) AS o_carrier_id, max(o_ol_cnt) AS o_ol_cnt,
          max(o_all_local) AS o_all_local, max(line_count) AS line_count, max(delivered) AS delivered,
          max(delivered_amount) AS delivered_amount, max(remote) AS remote, max(incomplete) AS incomplete,
@@ -39,11 +53,7 @@ pub const SHARED: &[Shared] = &[
           SELECT no_w_id, no_d_id, no_o_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, no_o_id
             FROM {new_order} WHERE no_w_id BETWEEN $first AND $last) AS part
    GROUP BY w, d, o",
-    },
-    // A customer with his orders and his payments.
-    Shared {
-        name: "check_customer",
-        sql: "
+        customer: "
   SELECT w, d, c, max(c_id) AS c_id, max(c_balance) AS c_balance, max(c_ytd_payment) AS c_ytd_payment,
          max(c_payment_cnt) AS c_payment_cnt, max(c_delivery_cnt) AS c_delivery_cnt, max(orders) AS orders,
          max(delivered_amount) AS delivered_amount, max(payments) AS payments, max(paid) AS paid
@@ -57,11 +67,7 @@ pub const SHARED: &[Shared] = &[
           SELECT h_c_w_id, h_c_d_id, h_c_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*), sum(h_amount)
             FROM {history} WHERE h_c_w_id BETWEEN $first AND $last GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS part
    GROUP BY w, d, c",
-    },
-    // A district with its orders, its customers, and the payments that it received.
-    Shared {
-        name: "check_district",
-        sql: "
+        district: "
   SELECT w, d, max(d_id) AS d_id, max(d_next_o_id) AS d_next_o_id, max(d_ytd) AS d_ytd, max(orders) AS orders,
          max(last_order) AS last_order, max(wanted_lines) AS wanted_lines, max(line_count) AS line_count,
          max(new_orders) AS new_orders, max(first_new_order) AS first_new_order,
@@ -84,12 +90,7 @@ pub const SHARED: &[Shared] = &[
                  count(*), sum(h_amount)
             FROM {history} WHERE h_w_id BETWEEN $first AND $last GROUP BY h_w_id, h_d_id) AS part
    GROUP BY w, d",
-    },
-    // The stock rows that do not agree with the lines of orders since the load; normally none. Whoever asks
-    // for disagreements need not keep the rest.
-    Shared {
-        name: "check_stock",
-        sql: "
+        stock: "
   SELECT w, i, max(s_quantity) AS s_quantity, max(s_ytd) AS s_ytd, max(s_order_cnt) AS s_order_cnt,
          max(s_remote_cnt) AS s_remote_cnt, max(quantity) AS quantity, max(line_count) AS line_count,
          max(remote) AS remote
@@ -105,11 +106,7 @@ pub const SHARED: &[Shared] = &[
    GROUP BY w, i
   HAVING NOT (s_ytd <=> coalesce(quantity, 0)) OR NOT (s_order_cnt <=> coalesce(line_count, 0))
       OR NOT (s_remote_cnt <=> coalesce(remote, 0)) OR s_quantity IS NULL OR s_quantity NOT BETWEEN 10 AND 100",
-    },
-    // The lines of orders since the load whose amount or text is not what item and stock say; normally none.
-    Shared {
-        name: "check_line",
-        sql: "
+        line: "
   SELECT * FROM (
     SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, ol_number AS number, ol_i_id AS i, ol_quantity AS quantity,
            ol_amount AS amount, i_price AS price,
@@ -125,4 +122,4 @@ pub const SHARED: &[Shared] = &[
      WHERE ol_supply_w_id BETWEEN $first AND $last) AS line
    WHERE has_wrong_amount OR has_wrong_text",
     },
-];
+};
