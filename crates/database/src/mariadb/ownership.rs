@@ -36,11 +36,7 @@ pub(crate) fn database_of(target: &Target, workload: WorkloadTables) -> &str {
 
 /// Refuses who may not read `table`. The server shows nobody what he has no right to, so that something is not to be seen means
 /// only to somebody who may read it that it is not there.
-pub(crate) async fn require_sight(
-    conn: &mut Conn,
-    database: &str,
-    table: &str,
-) -> Result<(), SessionError> {
+async fn require_sight(conn: &mut Conn, database: &str, table: &str) -> Result<(), SessionError> {
     let sql = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
     match conn.query_drop(sql).await {
         Err(mysql_async::Error::Server(error)) if ABSENT.contains(&error.code) => Ok(()),
@@ -55,7 +51,7 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(50);
 /// Lets statements of this user in `database` end. A client that was stopped does not wait for the one that it sent, and the
 /// server goes on with it: a table that it creates would appear after all others are gone. One that takes longer is left
 /// alone.
-pub(crate) async fn settle(conn: &mut Conn, database: &str) -> Result<(), SessionError> {
+async fn settle(conn: &mut Conn, database: &str) -> Result<(), SessionError> {
     let sql = "SELECT count(*) FROM information_schema.processlist \
                WHERE db = ? AND command IN ('Query', 'Execute') AND id <> connection_id() \
                  AND user = substring_index(user(), '@', 1)";
@@ -72,7 +68,7 @@ pub(crate) async fn settle(conn: &mut Conn, database: &str) -> Result<(), Sessio
 ///
 /// # Errors
 /// Also when the user may not see all of it.
-pub(crate) async fn state(
+async fn state(
     conn: &mut Conn,
     database: &str,
     workload: WorkloadTables,
@@ -261,7 +257,7 @@ async fn contents(
 
 /// Removes the claim on a place whose other tables of ours are gone, and the database, if Underlay made it and nothing
 /// is left in it.
-pub(crate) async fn release(
+async fn release(
     conn: &mut Conn,
     database: &str,
     made_database: bool,

@@ -22,10 +22,7 @@ fn refused(error: tokio_postgres::Error) -> SessionError {
 ///
 /// # Errors
 /// Also when it is there and the user may not look into it, or not at all of what Underlay made in it.
-pub(crate) async fn state(
-    client: &Client,
-    workload: WorkloadTables,
-) -> Result<State, SessionError> {
+async fn state(client: &Client, workload: WorkloadTables) -> Result<State, SessionError> {
     let schema = workload.schema().expect("a workload with a schema of its own");
     let row = client
         .query_opt(
@@ -241,7 +238,7 @@ fn removal(schema: &str, tables: &[String], routines: &[String]) -> String {
 }
 
 /// Removes what `workload` made in its schema, and the schema if Underlay made it and nothing else is there.
-pub(crate) async fn remove(
+async fn remove(
     client: &Client,
     workload: WorkloadTables,
     claim: SchemaClaim,
