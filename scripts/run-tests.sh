@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that `make test` has built. Most run in processes of their own. The integration tests of
-# database share what they loaded, so one process runs them, beside the others: these mostly wait. Its
+# database mostly wait for their servers, so one process runs them, a few at a time, beside the others. Its
 # output follows at the end.
 set -euo pipefail
 cargo=${CARGO:-cargo}

@@ -4,7 +4,7 @@
 //! share is looked up while they live, because nobody can tell afterwards. Other servers of this host come and
 //! go meanwhile, so names alone say nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
-use underlay_host::{CleanReport, StateDir, Teardown, clean, skip, unprivileged_user};
+use underlay_host::{CleanReport, StateDir, Teardown, clean, skip};
+use underlay_testbed::{passable_folder, spec_in};
 
 const STATE_VARIABLE: &str = "UNDERLAY_TEST_STATE";
 
@@ -29,18 +30,8 @@ fn owner() {
     let run = state.scratch_dir("r1");
     teardown.create_directory(&run).unwrap();
     fs::set_permissions(&run, fs::Permissions::from_mode(0o711)).unwrap();
-    let spec = ServerSpec {
-        name: "killed".to_string(),
-        install: find_installs(None).remove(0),
-        data: run.join("data/pg"),
-        wal: run.join("wal/pg"),
-        backup: run.join("backup/pg"),
-        settings: BTreeMap::new(),
-        run_as: unprivileged_user().unwrap(),
-        cgroup: None,
-        runtime_dir: run.join("runtime"),
-        listen: Listen::Loopback,
-    };
+    let spec = spec_in(&run, find_installs(None).remove(0), "killed", &[]);
+    let spec = ServerSpec { listen: Listen::Loopback, ..spec };
     fs::write(dir.join("begun"), b"").unwrap();
     let mut server = Server::create(&teardown, spec).unwrap();
     server.start().unwrap();
@@ -122,13 +113,6 @@ fn send(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// A place for an owner, its own with every test.
-fn place() -> tempfile::TempDir {
-    let dir = tempfile::Builder::new().prefix("underlay-pgkill").tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
-    dir
-}
-
 /// An owner that has got to `moment`.
 fn started_owner(dir: &Path, moment: &str) -> Child {
     for name in ["begun", "ready"] {
@@ -190,7 +174,7 @@ fn nothing_stays_of_a_server_whose_owner_is_killed() {
     if find_installs(None).is_empty() {
         skip!("no PostgreSQL 13 to 18 on this host");
     }
-    let place = place();
+    let place = passable_folder(Path::new("/var/tmp"));
     let dir = place.path().canonicalize().unwrap();
     // While initdb runs, while the server starts (about), and when it is ready.
     check(&dir, "begun", Duration::from_millis(250));
@@ -204,7 +188,7 @@ fn nothing_stays_of_an_initdb_that_is_killed_with_all_its_servers() {
     if find_installs(None).is_empty() {
         skip!("no PostgreSQL 13 to 18 on this host");
     }
-    let place = place();
+    let place = passable_folder(Path::new("/var/tmp"));
     let dir = place.path().canonicalize().unwrap();
     let mut owner = started_owner(&dir, "begun");
     let shared = stopped_server_of_initdb(&dir).1;
@@ -255,7 +239,7 @@ fn nothing_stays_of_what_initdb_started() {
     if find_installs(None).is_empty() {
         skip!("no PostgreSQL 13 to 18 on this host");
     }
-    let place = place();
+    let place = passable_folder(Path::new("/var/tmp"));
     let dir = place.path().canonicalize().unwrap();
     let mut owner = started_owner(&dir, "begun");
     let (server, shared) = stopped_server_of_initdb(&dir);
@@ -273,7 +257,7 @@ fn nothing_stays_of_a_server_that_is_killed_with_its_owner() {
     if find_installs(None).is_empty() {
         skip!("no PostgreSQL 13 to 18 on this host");
     }
-    let place = place();
+    let place = passable_folder(Path::new("/var/tmp"));
     let dir = place.path().canonicalize().unwrap();
     let mut owner = started_owner(&dir, "ready");
     let shared = shared(&dir);

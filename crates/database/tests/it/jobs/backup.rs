@@ -16,9 +16,10 @@ use underlay_database::tpcc::{
     order_numbers,
 };
 use underlay_database::{Engine, Target};
-use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Terminal, Transaction};
+use underlay_testbed::{ONE_WAREHOUSE, TestServer, execute, or_skip, parameters, runtime};
+use underlay_workload::tpcc::{Ledger, Parameters, Terminal, Transaction};
 
-use super::harness::{execute, running_or_skip};
+use super::harness::durable;
 
 /// Sessions beside the backup.
 const SESSIONS: u64 = 4;
@@ -62,7 +63,7 @@ fn a_copy_beside_mariadb_takes_its_place() {
 
 /// Restored while the server runs, and used in its place afterwards; a backup that is stopped leaves nothing.
 fn copy(engine: Engine) {
-    let mut running = running_or_skip!(engine);
+    let mut running = or_skip!(TestServer::start(engine, durable(engine)));
     let server = &mut running.server;
     let target = match engine {
         Engine::Postgresql => server.target(),
@@ -117,15 +118,15 @@ fn copy(engine: Engine) {
 }
 
 fn exercise(engine: Engine) {
-    let mut running = running_or_skip!(engine);
-    let server = &mut running.server;
-    let parameters = Parameters::new(1, RootSeed(42), Entropy::FULL).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let target = match engine {
-        Engine::Postgresql => server.target(),
-        Engine::Mariadb => server.target().with_database("tpcc"),
-    };
-    load(&target, &parameters, &LoadOptions { parallel: 2, progress: &|_| {} }).unwrap();
+    let mut running = or_skip!(TestServer::start(engine, durable(engine)));
+    if engine == Engine::Mariadb {
+        running.database = Some("tpcc");
+    }
+    let parameters = parameters(ONE_WAREHOUSE);
+    let options = LoadOptions { parallel: 2, progress: &|_| {} };
+    // Not a copy of a loaded database: its server has read nothing yet, and is slow at first.
+    load(&running.target(), &parameters, &options).unwrap();
+    let (target, server, runtime) = (running.target(), &mut running.server, &running.bed.runtime);
     let numbers =
         |target: &Target| runtime.block_on(order_numbers(target, &TableNames::of(engine))).unwrap();
     let before = numbers(&target);
@@ -151,7 +152,7 @@ fn exercise(engine: Engine) {
     let restored = server.restore(report).unwrap();
     assert!(restored.bytes > Bytes::from_mib(50), "{restored:?}");
     server.start().unwrap();
-    assert_holds(&runtime, &target, &ledger_at(&backup, &orders), &before);
+    assert_holds(runtime, &target, &ledger_at(&backup, &orders), &before);
     let at_backup = numbers(&target).sum();
     assert!(at_backup < last, "what came after the backup is still there");
     server.stop(StopMode::Fast).unwrap();
@@ -194,7 +195,6 @@ fn assert_holds(runtime: &Runtime, target: &Target, ledger: &Ledger, before: &Or
 
 /// The orders of all sessions until they are told to end. Any error fails the test.
 fn use_until(target: &Target, parameters: &Parameters, ends: &AtomicBool) -> Vec<Order> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sessions = (0..SESSIONS).map(|user| async move {
         let mut session = Session::connect(target, parameters, Mode::Procedures).await.unwrap();
         let mut terminal = Terminal::with_inputs(parameters, user, RootSeed(7));
@@ -211,5 +211,5 @@ fn use_until(target: &Target, parameters: &Parameters, ends: &AtomicBool) -> Vec
         }
         orders
     });
-    runtime.block_on(join_all(sessions)).into_iter().flatten().collect()
+    runtime().block_on(join_all(sessions)).into_iter().flatten().collect()
 }

@@ -9,9 +9,10 @@ use underlay_database::batch::{
     insert_watched, rows_by_server_clock, verify,
 };
 use underlay_database::{Engine, ErrorClass, Target};
+use underlay_testbed::{TestServer, execute, or_skip};
 use underlay_workload::batch::{Claim, Loop, Mode, Parameters};
 
-use super::harness::{Running, execute, running_or_skip};
+use super::harness::durable;
 
 const ROWS: u32 = 3000;
 /// More than can be inserted before the server is killed.
@@ -44,14 +45,14 @@ fn assert_verified(target: &Target, report: &BatchReport, rows: u32) {
 
 #[test]
 fn batches_on_postgresql() {
-    let mut running = running_or_skip!(Engine::Postgresql);
+    let mut running = or_skip!(TestServer::start(Engine::Postgresql, durable(Engine::Postgresql)));
     let target = running.server.target();
     exercise(&mut running, &target, "CREATE SCHEMA batch", "DROP SCHEMA batch", "batch.test");
 }
 
 #[test]
 fn batches_on_mariadb() {
-    let mut running = running_or_skip!(Engine::Mariadb);
+    let mut running = or_skip!(TestServer::start(Engine::Mariadb, durable(Engine::Mariadb)));
     let target = running.server.target();
     execute(&target, "CREATE DATABASE shop");
     let shop = target.with_database("shop");
@@ -73,7 +74,7 @@ fn a_removal_waits_for_what_a_stopped_client_began(shop: &Target) {
     });
 }
 
-fn exercise(running: &mut Running, target: &Target, theirs: &str, remove: &str, table: &str) {
+fn exercise(running: &mut TestServer, target: &Target, theirs: &str, remove: &str, table: &str) {
     assert!(matches!(describe(target), Err(BatchError::NotThere)));
     refuses_what_others_made(target, theirs, remove);
     every_mode_inserts_the_same_rows(target);
@@ -179,7 +180,7 @@ fn a_stop_is_obeyed(target: &Target) {
 
 /// Implicit transactions keep every acknowledged row, an explicit one and a stream none.
 fn a_killed_server_keeps_what_it_acknowledged(
-    running: &mut Running,
+    running: &mut TestServer,
     target: &Target,
     way: (Mode, Loop),
 ) {

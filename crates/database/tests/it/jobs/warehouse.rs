@@ -5,20 +5,21 @@ use underlay_database::warehouse::{
     Described, Step, WarehouseError, check, describe, drop_schema, load, power_run, throughput_run,
 };
 use underlay_database::{Engine, Target};
+use underlay_testbed::{TestServer, execute, or_skip};
 use underlay_workload::warehouse::{Population, Refreshed, Scale};
 
-use super::harness::{execute, running_or_skip};
+use super::harness::durable;
 
 #[test]
 fn warehouses_on_postgresql() {
-    let running = running_or_skip!(Engine::Postgresql);
+    let running = or_skip!(TestServer::start(Engine::Postgresql, durable(Engine::Postgresql)));
     let target = running.server.target();
     exercise(&target, "CREATE SCHEMA warehouse", "DROP SCHEMA warehouse", "warehouse.");
 }
 
 #[test]
 fn warehouses_on_mariadb() {
-    let running = running_or_skip!(Engine::Mariadb);
+    let running = or_skip!(TestServer::start(Engine::Mariadb, durable(Engine::Mariadb)));
     let target = running.server.target();
     execute(&target, "CREATE DATABASE shop");
     exercise(&target.with_database("shop"), "CREATE TABLE theirs (a int)", "DROP TABLE theirs", "");

@@ -4,20 +4,22 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use underlay_core::Bytes;
+use underlay_database::Engine;
 use underlay_database::managed::BackupFormat;
 use underlay_database::postgres::{RestoreOptions, Server, ServerError, StopMode, Template};
 use underlay_host::page_cache;
+use underlay_testbed::{Bed, or_skip, query, settings, text};
 
-use super::harness::{MAKE_ROWS, SUM, one, place_or_skip, query, settings, spec};
+use super::harness::{MAKE_ROWS, SUM, spec};
 
 #[test]
 fn a_template_restores_to_the_same_rows() {
-    let place = place_or_skip!(Disk);
-    let dir = place.path.join("template");
-    let mut server = Server::create(&place.teardown, spec(&place, "one", &[])).unwrap();
+    let bed = or_skip!(Bed::on_disk(Engine::Postgresql));
+    let dir = bed.path.join("template");
+    let mut server = Server::create(&bed.teardown, spec(&bed, "one", &[])).unwrap();
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
-    let before = one(&server.target(), SUM);
+    let before = text(&server.target(), SUM);
     let labels = settings(&[("warehouses", "1")]);
     let running = Template::capture(&mut server, &dir, labels.clone());
     assert!(matches!(running, Err(ServerError::StillRunning { .. })), "{running:?}");
@@ -38,10 +40,10 @@ fn a_template_restores_to_the_same_rows() {
     assert!(matches!(again, Err(ServerError::NotEmpty(_))), "{again:?}");
 
     // To other directories, with other settings, and prepared WAL.
-    let other = spec(&place, "two", &[("work_mem", "9MB")]);
+    let other = spec(&bed, "two", &[("work_mem", "9MB")]);
     let options = RestoreOptions { log_ready: Bytes::from_mib(70) };
     let (mut restored, copied) =
-        Template::open(&dir).unwrap().restore(&place.teardown, other.clone(), &options).unwrap();
+        Template::open(&dir).unwrap().restore(&bed.teardown, other.clone(), &options).unwrap();
     assert_eq!(copied.files, captured.files);
     // Four segments of 16 MiB, of which the template may have one.
     let prepared = copied.bytes.0 - captured.bytes.0;
@@ -49,8 +51,8 @@ fn a_template_restores_to_the_same_rows() {
     assert_eq!(page_cache::cached(&other.data.join("base")).unwrap(), Bytes::ZERO);
     assert_eq!(fs::read_link(other.data.join("pg_wal")).unwrap(), other.wal);
     assert!(!restored.start().unwrap().recovered);
-    assert_eq!(one(&restored.target(), SUM), before);
-    assert_eq!(one(&restored.tcp_target().unwrap(), "SHOW work_mem"), "9MB");
+    assert_eq!(text(&restored.target(), SUM), before);
+    assert_eq!(text(&restored.tcp_target().unwrap(), "SHOW work_mem"), "9MB");
     // The prepared segments are used, also through a crash.
     query(
         &restored.target(),
@@ -59,30 +61,30 @@ fn a_template_restores_to_the_same_rows() {
     .unwrap();
     restored.kill().unwrap();
     assert!(restored.start().unwrap().recovered);
-    assert_eq!(one(&restored.target(), "SELECT count(*) FROM u"), "40000");
+    assert_eq!(text(&restored.target(), "SELECT count(*) FROM u"), "40000");
 
     // Not over a running server; over a stopped one of ours, yes.
     let options = RestoreOptions { log_ready: Bytes::ZERO };
-    let busy = template.restore(&place.teardown, other.clone(), &options);
+    let busy = template.restore(&bed.teardown, other.clone(), &options);
     assert!(matches!(busy, Err(ServerError::StillRunning { .. })), "{busy:?}");
     restored.stop(StopMode::Fast).unwrap();
-    let (mut again, _) = template.restore(&place.teardown, other.clone(), &options).unwrap();
+    let (mut again, _) = template.restore(&bed.teardown, other.clone(), &options).unwrap();
     again.start().unwrap();
-    assert_eq!(one(&again.target(), "SELECT count(*) FROM pg_class WHERE relname = 'u'"), "0");
-    assert_eq!(one(&again.target(), SUM), before);
+    assert_eq!(text(&again.target(), "SELECT count(*) FROM pg_class WHERE relname = 'u'"), "0");
+    assert_eq!(text(&again.target(), SUM), before);
     again.stop(StopMode::Fast).unwrap();
 
     // A cluster of somebody else's is left alone.
     fs::remove_file(other.data.join("underlay.cluster")).unwrap();
-    let foreign = template.restore(&place.teardown, other.clone(), &options);
+    let foreign = template.restore(&bed.teardown, other.clone(), &options);
     assert!(matches!(foreign, Err(ServerError::ForeignCluster(_))), "{foreign:?}");
     assert!(other.data.join("PG_VERSION").exists());
 }
 
 #[test]
 fn a_template_that_is_not_whole_is_refused() {
-    let place = place_or_skip!(Any);
-    let dir = place.path.join("template");
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
+    let dir = bed.path.join("template");
     let check = |reason: &str| match Template::open(&dir).unwrap_err() {
         ServerError::BadTemplate { reason: found, .. } => {
             assert!(found.contains(reason), "{found}");
@@ -90,7 +92,7 @@ fn a_template_that_is_not_whole_is_refused() {
         other => panic!("{other}"),
     };
     check("cannot be read");
-    let mut server = Server::create(&place.teardown, spec(&place, "torn", &[])).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "torn", &[])).unwrap();
     Template::capture(&mut server, &dir, BTreeMap::new()).unwrap();
     Template::open(&dir).unwrap();
     let control = dir.join("data/global/pg_control");
@@ -107,12 +109,12 @@ fn a_template_that_is_not_whole_is_refused() {
 
 #[test]
 fn backups_restore() {
-    let place = place_or_skip!(Any);
-    let mut server = Server::create(&place.teardown, spec(&place, "backup", &[])).unwrap();
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
+    let mut server = Server::create(&bed.teardown, spec(&bed, "backup", &[])).unwrap();
     assert!(matches!(server.backup(BackupFormat::Plain), Err(ServerError::NotRunning { .. })));
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
-    let before = one(&server.target(), SUM);
+    let before = text(&server.target(), SUM);
     for format in [BackupFormat::Plain, BackupFormat::Archive] {
         let backup = server.backup(format).unwrap();
         assert!(backup.path.starts_with(&server.spec().backup));
@@ -124,7 +126,7 @@ fn backups_restore() {
         assert!(restored.bytes > Bytes::from_mib(20), "{restored:?}");
         assert_eq!(fs::read_link(server.spec().data.join("pg_wal")).unwrap(), server.spec().wal);
         assert!(server.start().unwrap().recovered);
-        assert_eq!(one(&server.target(), SUM), before, "{format:?}");
+        assert_eq!(text(&server.target(), SUM), before, "{format:?}");
     }
     server.stop(StopMode::Fast).unwrap();
 }
@@ -132,9 +134,9 @@ fn backups_restore() {
 #[test]
 #[ignore = "is a measurement that writes 4 GB; run it alone with --ignored --nocapture"]
 fn how_fast_a_template_of_a_gigabyte_is() {
-    let place = place_or_skip!(Disk);
+    let bed = or_skip!(Bed::on_disk(Engine::Postgresql));
     let fast = [("fsync", "off"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
-    let mut server = Server::create(&place.teardown, spec(&place, "big", &fast)).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "big", &fast)).unwrap();
     server.start().unwrap();
     query(
         &server.target(),
@@ -153,13 +155,13 @@ fn how_fast_a_template_of_a_gigabyte_is() {
             report.bytes_per_second() / 1e6
         );
     };
-    let dir = place.path.join("template");
+    let dir = bed.path.join("template");
     let (template, report) = Template::capture(&mut server, &dir, BTreeMap::new()).unwrap();
     rate("capture", report);
     for log_ready in [Bytes::ZERO, Bytes::from_mib(512)] {
         let options = RestoreOptions { log_ready };
-        let spec = spec(&place, "copy", &[]);
-        let (mut restored, report) = template.restore(&place.teardown, spec, &options).unwrap();
+        let spec = spec(&bed, "copy", &[]);
+        let (mut restored, report) = template.restore(&bed.teardown, spec, &options).unwrap();
         rate(&format!("restore with {log_ready} of prepared WAL"), report);
         eprintln!("start: {:.2} s", restored.start().unwrap().duration.as_secs_f64());
         restored.stop(StopMode::Fast).unwrap();

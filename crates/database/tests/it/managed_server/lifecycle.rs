@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use underlay_database::postgres::{Listen, Liveness, Server, ServerError, ServerSpec, StopMode};
-use underlay_database::{Address, Secret, Target};
+use underlay_database::{Address, Engine, Secret, Target};
+use underlay_testbed::{Bed, or_skip, query, text};
 
-use super::harness::{MAKE_ROWS, SUM, children_of, has_ended, one, place_or_skip, query, spec};
+use super::harness::{MAKE_ROWS, SUM, children_of, has_ended, spec};
 
 #[test]
 fn a_server_lives_where_it_is_told_and_as_whom() {
-    let place = place_or_skip!(Any);
-    let spec = spec(&place, "life", &[("shared_buffers", "32MB"), ("Work_Mem", "7MB")]);
-    let mut server = Server::create(&place.teardown, spec.clone()).unwrap();
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
+    let spec = spec(&bed, "life", &[("shared_buffers", "32MB"), ("Work_Mem", "7MB")]);
+    let mut server = Server::create(&bed.teardown, spec.clone()).unwrap();
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
     assert!(matches!(server.stop(StopMode::Fast), Err(ServerError::NotRunning { .. })));
     let report = server.start().unwrap();
@@ -25,10 +26,10 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
     // The WAL is a link to its own directory, and is really written there.
     assert_eq!(fs::read_link(spec.data.join("pg_wal")).unwrap(), spec.wal);
     let target = server.target();
-    let segment = one(&target, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())");
+    let segment = text(&target, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())");
     assert!(spec.wal.join(segment).is_file());
-    assert_eq!(one(&target, "SHOW data_directory"), spec.data.display().to_string());
-    assert_eq!(one(&target, "SHOW data_checksums"), "on");
+    assert_eq!(text(&target, "SHOW data_directory"), spec.data.display().to_string());
+    assert_eq!(text(&target, "SHOW data_checksums"), "on");
 
     // Not as root, if we are.
     let pid = server.pid().unwrap();
@@ -51,29 +52,29 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
     assert!(server.is_alive());
     server.stop(StopMode::Fast).unwrap();
     assert!(!server.is_alive() && server.pid().is_none());
-    assert!(place.teardown.unwind().is_empty());
+    assert!(bed.teardown.unwind().is_empty());
 }
 
 #[test]
 fn who_may_connect() {
-    let place = place_or_skip!(Any);
-    let mut server = Server::create(&place.teardown, spec(&place, "access", &[])).unwrap();
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
+    let mut server = Server::create(&bed.teardown, spec(&bed, "access", &[])).unwrap();
     server.start().unwrap();
     let tcp = server.tcp_target().unwrap();
-    assert_eq!(one(&tcp, "SELECT current_user"), "underlay");
+    assert_eq!(text(&tcp, "SELECT current_user"), "underlay");
     for password in [None, Some(Secret::new("guessed"))] {
         let refused = query(&Target { password, ..tcp.clone() }, "SELECT 1").unwrap_err();
         assert!(refused.contains("password"), "{refused}");
     }
     let Address::UnixSocket(dir) = server.target().address else { panic!("a socket") };
     assert_eq!(dir.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-    let config = fs::metadata(place.path.join("access/runtime/postgresql.conf")).unwrap();
+    let config = fs::metadata(bed.path.join("access/runtime/postgresql.conf")).unwrap();
     assert_eq!(config.permissions().mode() & 0o777, 0o600);
     server.stop(StopMode::Smart).unwrap();
 
     // Without TCP nobody listens on the port.
     let quiet = ServerSpec { listen: Listen::UnixSocket, ..server.spec().clone() };
-    let mut server = Server::open(&place.teardown, quiet).unwrap();
+    let mut server = Server::open(&bed.teardown, quiet).unwrap();
     server.start().unwrap();
     assert!(server.tcp_target().is_none());
     assert!(std::net::TcpStream::connect(("127.0.0.1", server.port())).is_err());
@@ -83,9 +84,9 @@ fn who_may_connect() {
 /// Its recovery may take as long as the storage pleases; nobody needs its end.
 #[test]
 fn one_that_recovers_from_a_crash_is_not_waited_for() {
-    let place = place_or_skip!(Any);
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
     let settings = [("fsync", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
-    let mut server = Server::create(&place.teardown, spec(&place, "recovers", &settings)).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "recovers", &settings)).unwrap();
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
     // Enough that its recovery can be caught.
@@ -130,27 +131,27 @@ fn one_that_recovers_from_a_crash_is_not_waited_for() {
 
 #[test]
 fn a_long_path_gets_a_short_socket() {
-    let place = place_or_skip!(Any);
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
     let long = "x".repeat(90);
-    let mut spec = spec(&place, "long", &[]);
-    spec.runtime_dir = place.path.join(long);
-    let mut server = Server::create(&place.teardown, spec).unwrap();
+    let mut spec = spec(&bed, "long", &[]);
+    spec.runtime_dir = bed.path.join(long);
+    let mut server = Server::create(&bed.teardown, spec).unwrap();
     server.start().unwrap();
-    assert_eq!(one(&server.target(), "SELECT 1"), "1");
+    assert_eq!(text(&server.target(), "SELECT 1"), "1");
     let Address::UnixSocket(dir) = server.target().address else { panic!("a socket") };
-    assert!(!dir.starts_with(&place.path));
+    assert!(!dir.starts_with(&bed.path));
     server.kill().unwrap();
-    assert!(place.teardown.unwind().is_empty());
+    assert!(bed.teardown.unwind().is_empty());
     assert!(!dir.exists());
 }
 
 #[test]
 fn what_was_committed_survives_a_kill() {
-    let place = place_or_skip!(Any);
-    let mut server = Server::create(&place.teardown, spec(&place, "kill", &[])).unwrap();
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
+    let mut server = Server::create(&bed.teardown, spec(&bed, "kill", &[])).unwrap();
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
-    let before = one(&server.target(), SUM);
+    let before = text(&server.target(), SUM);
     let (data, pid) = (server.spec().data.clone(), server.pid().unwrap());
     let children = children_of(pid);
     assert!(children.len() >= 4, "{children:?}");
@@ -163,7 +164,7 @@ fn what_was_committed_survives_a_kill() {
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
 
     assert!(server.start().unwrap().recovered);
-    assert_eq!(one(&server.target(), SUM), before);
+    assert_eq!(text(&server.target(), SUM), before);
 
     // One that dies by itself is noticed.
     let shared = shared_memory_of(server.pid().unwrap());

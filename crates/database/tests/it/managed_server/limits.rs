@@ -6,21 +6,23 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use underlay_core::Bytes;
+use underlay_database::Engine;
 use underlay_database::postgres::{Install, LogCause, Server, ServerError, ServerSpec, StopMode};
 use underlay_host::{Cgroup, CgroupLimits, page_cache, skip, unprivileged_user};
+use underlay_testbed::{Bed, or_skip, query, settings, text};
 
-use super::harness::{children_of, has_ended, one, place_or_skip, query, settings, spec};
+use super::harness::{children_of, has_ended, spec};
 
 #[test]
 fn bad_settings_are_named_all_at_once_before_anything_starts() {
-    let place = place_or_skip!(Any);
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
     let bad = [
         ("shared_bufers", "1GB"),
         ("work_mem", "12 parsecs"),
         ("synchronous_commit", "maybe"),
         ("max_wal_size", "2GB"),
     ];
-    let mut server = Server::create(&place.teardown, spec(&place, "bad", &bad)).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "bad", &bad)).unwrap();
     let error = server.start().unwrap_err();
     let ServerError::Settings { problems, .. } = &error else { panic!("{error}") };
     let names: Vec<&str> = problems.iter().map(|problem| problem.name.as_str()).collect();
@@ -56,15 +58,15 @@ fn bad_settings_are_named_all_at_once_before_anything_starts() {
 
 #[test]
 fn the_memory_limit_counts_the_page_cache_of_the_database() {
-    let place = place_or_skip!(Disk);
+    let bed = or_skip!(Bed::on_disk(Engine::Postgresql));
     let limits = CgroupLimits { memory: Some(Bytes::from_mib(64)), cpus: Some(1.5) };
-    let (cgroup, unenforced) = Cgroup::create(&place.teardown, "test-pg", &limits).unwrap();
+    let (cgroup, unenforced) = Cgroup::create(&bed.teardown, "test-pg", &limits).unwrap();
     let Some(cgroup) = cgroup.filter(|_| unenforced.is_empty()) else {
         skip!("limits cannot be enforced here: {unenforced:?}");
     };
     let pairs = [("shared_buffers", "16MB"), ("max_wal_size", "256MB")];
-    let spec = ServerSpec { cgroup: Some(cgroup.clone()), ..spec(&place, "limit", &pairs) };
-    let mut server = Server::create(&place.teardown, spec.clone()).unwrap();
+    let spec = ServerSpec { cgroup: Some(cgroup.clone()), ..spec(&bed, "limit", &pairs) };
+    let mut server = Server::create(&bed.teardown, spec.clone()).unwrap();
     server.start().unwrap();
 
     // In force for the postmaster and for a backend.
@@ -88,8 +90,8 @@ fn the_memory_limit_counts_the_page_cache_of_the_database() {
          CHECKPOINT",
     )
     .unwrap();
-    assert_eq!(one(&server.target(), "SELECT count(*) FROM wide WHERE b > ''"), "16000");
-    let size: u64 = one(&server.target(), "SELECT pg_table_size('wide')").parse().unwrap();
+    assert_eq!(text(&server.target(), "SELECT count(*) FROM wide WHERE b > ''"), "16000");
+    let size: u64 = text(&server.target(), "SELECT pg_table_size('wide')").parse().unwrap();
     assert!(size > 120 << 20, "{size}");
     let cached = page_cache::cached(&spec.data.join("base")).unwrap();
     assert!(cached < Bytes::from_mib(64), "{cached}");
@@ -133,24 +135,24 @@ fn memory_limit_of(pid: u32) -> u64 {
 
 #[test]
 fn a_full_volume_is_named() {
-    let place = place_or_skip!(Disk);
+    let bed = or_skip!(Bed::on_disk(Engine::Postgresql));
     if unprivileged_user().unwrap().is_none() {
         skip!("mounting a small volume needs root");
     }
     use underlay_host::{FileSystem, LoopDevice, Mount, make_file_system};
-    let backing = place.path.join("volume");
+    let backing = bed.path.join("volume");
     fs::File::create(&backing).unwrap().set_len(96 << 20).unwrap();
-    let device = LoopDevice::attach(&place.teardown, &backing, 4096).unwrap();
+    let device = LoopDevice::attach(&bed.teardown, &backing, 4096).unwrap();
     make_file_system(device.device(), FileSystem::Ext4).unwrap();
-    let target = place.path.join("mnt");
-    place.teardown.create_directory(&target).unwrap();
-    let mount = Mount::make(&place.teardown, device.device(), &target, FileSystem::Ext4, "noatime")
-        .unwrap();
+    let target = bed.path.join("mnt");
+    bed.teardown.create_directory(&target).unwrap();
+    let mount =
+        Mount::make(&bed.teardown, device.device(), &target, FileSystem::Ext4, "noatime").unwrap();
 
     // The log fills its volume.
     let pairs = [("max_wal_size", "2GB"), ("checkpoint_timeout", "1h")];
-    let full = ServerSpec { wal: mount.target().join("pg"), ..spec(&place, "full", &pairs) };
-    let mut server = Server::create(&place.teardown, full).unwrap();
+    let full = ServerSpec { wal: mount.target().join("pg"), ..spec(&bed, "full", &pairs) };
+    let mut server = Server::create(&bed.teardown, full).unwrap();
     server.start().unwrap();
     let failed = query(
         &server.target(),
@@ -161,26 +163,26 @@ fn a_full_volume_is_named() {
     assert_eq!(log.cause, Some(LogCause::DiskFull), "{log:?}");
     assert!(log.headline().contains("No space left on device"), "{}", log.headline());
     server.kill().unwrap();
-    assert!(place.teardown.unwind().is_empty());
+    assert!(bed.teardown.unwind().is_empty());
 }
 
 #[test]
 fn a_place_that_cannot_be_reached_is_named() {
-    let place = place_or_skip!(Any);
+    let bed = or_skip!(Bed::anywhere(Engine::Postgresql));
     let Some(user) = unprivileged_user().unwrap() else { skip!("needs root") };
-    let spec = spec(&place, "closed", &[]);
+    let spec = spec(&bed, "closed", &[]);
     let blocked = spec.data.parent().unwrap();
     fs::set_permissions(blocked, fs::Permissions::from_mode(0o700)).unwrap();
-    let error = Server::create(&place.teardown, spec.clone()).unwrap_err();
+    let error = Server::create(&bed.teardown, spec.clone()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&format!("user `{}` cannot enter", user.name)), "{text}");
     assert!(text.contains(&format!("chmod o+x {}", blocked.display())), "{text}");
 
     let as_root = ServerSpec { run_as: None, ..spec.clone() };
-    assert!(matches!(Server::create(&place.teardown, as_root), Err(ServerError::AsRoot(_))));
+    assert!(matches!(Server::create(&bed.teardown, as_root), Err(ServerError::AsRoot(_))));
     let relative = ServerSpec { data: PathBuf::from("data"), ..spec.clone() };
-    assert!(Server::create(&place.teardown, relative).is_err());
+    assert!(Server::create(&bed.teardown, relative).is_err());
     let old = Install { major: 12, ..spec.install.clone() };
-    let error = Server::create(&place.teardown, ServerSpec { install: old, ..spec }).unwrap_err();
+    let error = Server::create(&bed.teardown, ServerSpec { install: old, ..spec }).unwrap_err();
     assert!(matches!(error, ServerError::UnsupportedVersion { .. }), "{error}");
 }

@@ -1,6 +1,5 @@
 //! MariaDB with the real programs of this host: managed servers and the workload on them.
 
-mod harness;
 mod other_plugin;
 mod round_trips;
 mod server;

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use underlay_database::tpcc::{Mode, Outcome, Session};
-use underlay_database::{Address, Target};
+use underlay_database::{Address, Engine, Target};
+use underlay_testbed::{Database, ONE_WAREHOUSE, or_skip};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, OrderStatus, StockLevel, Transaction, UNUSED_ITEM,
 };
 
-use super::harness::database_or_skip;
-use super::harness::{ONE_WAREHOUSE, loaded_database};
 use super::tpcc::{order, payment};
 
 /// What is told instead of the server's word: MySQL's usual plugin, and a nonce.
@@ -78,9 +77,9 @@ fn pass_on(client: UnixStream, server: UnixStream) {
 
 #[test]
 fn transactions_through_the_library_do_the_same() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let runtime = &database.place.runtime;
-    let (target, count) = relay(&database.target, database.place.path.join("relay"));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    let runtime = &database.bed.runtime;
+    let (target, count) = relay(&database.target, database.bed.path.join("relay"));
     let name = database.text(
         "SELECT c_last FROM customer WHERE c_w_id = 1 AND c_d_id = 1 GROUP BY c_last \
          HAVING count(*) > 2 ORDER BY c_last LIMIT 1",

@@ -6,15 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use underlay_database::mariadb::Flavour;
 use underlay_database::tpcc::{Mode, Session};
-use underlay_database::{Address, Target};
+use underlay_database::{Address, Engine, Target};
+use underlay_testbed::{Database, ONE_WAREHOUSE, or_skip};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, OrderStatus, StockLevel, Transaction, UNUSED_ITEM,
 };
 
-use super::harness::database_or_skip;
-use super::harness::{ONE_WAREHOUSE, loaded_database};
 use super::tpcc::{order, payment};
 
 /// A socket that leads to that of `target`, and how many commands went through it.
@@ -55,11 +53,11 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write, commands: &AtomicUsize) ->
 
 #[test]
 fn a_statement_is_one_round_trip_however_many_rows_it_changes() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    if database.place.install.flavour != Flavour::Mariadb {
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    if database.bed.install.product() != "mariadb" {
         underlay_host::skip!("MySQL takes no arrays");
     }
-    let (target, commands) = counting_relay(&database.target, database.place.path.join("counting"));
+    let (target, commands) = counting_relay(&database.target, database.bed.path.join("counting"));
     let name = database.text("SELECT c_last FROM customer WHERE c_w_id = 1 AND c_d_id = 1 LIMIT 1");
     let by_id = CustomerSelector::ById(11);
     let by_name = CustomerSelector::ByLastName(name);
@@ -82,7 +80,7 @@ fn a_statement_is_one_round_trip_however_many_rows_it_changes() {
     for mode in Mode::ALL {
         let parameters = database.parameters();
         let connect = Session::connect(&target, &parameters, mode);
-        let mut session = database.place.runtime.block_on(connect).unwrap();
+        let mut session = database.bed.runtime.block_on(connect).unwrap();
         for (transaction, statements) in &expected {
             let before = commands.load(Ordering::Relaxed);
             database.run(&mut session, transaction).unwrap();

@@ -4,24 +4,29 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use underlay_core::Bytes;
+use underlay_database::Engine;
 use underlay_database::managed::{
-    BackupFormat, Listen, Liveness, LogCause, RestoreOptions, ServerError, StopMode,
+    BackupFormat, Install, Listen, Liveness, LogCause, RestoreOptions, ServerError, StopMode,
 };
 use underlay_database::mariadb::{Server, ServerSpec, Template};
-
-use super::harness::place_or_skip;
-use super::harness::{one, query, settings, spec};
+use underlay_testbed::{Bed, or_skip, query, settings, text};
 
 const MAKE_ROWS: &str = "CREATE TABLE shop.t ENGINE=InnoDB AS \
     SELECT seq AS id, repeat(md5(seq), 8) AS text FROM shop.seq_1_to_20000";
 const SUM: &str = "SELECT concat(count(*), ' ', sum(id), ' ', sum(crc32(text))) FROM shop.t";
 
+/// The spec of a server that is named after `run`.
+fn spec(bed: &Bed, run: &str, pairs: &[(&str, &str)]) -> ServerSpec {
+    let Install::Mariadb(install) = bed.install.clone() else { panic!("{:?}", bed.install) };
+    bed.spec(install, run, pairs)
+}
+
 #[test]
 fn a_server_lives_where_it_is_told_and_as_whom() {
-    let place = place_or_skip!();
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
     let pairs = [("innodb_buffer_pool_size", "32M"), ("Max-Connections", "77")];
-    let spec = ServerSpec { listen: Listen::Loopback, ..spec(&place, "life", &pairs) };
-    let mut server = Server::create(&place.teardown, spec.clone()).unwrap();
+    let spec = ServerSpec { listen: Listen::Loopback, ..spec(&bed, "life", &pairs) };
+    let mut server = Server::create(&bed.teardown, spec.clone()).unwrap();
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
     assert!(matches!(server.stop(StopMode::Fast), Err(ServerError::NotRunning { .. })));
     let report = server.start().unwrap();
@@ -32,7 +37,7 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
     let target = server.target();
     assert!(spec.wal.join("ib_logfile0").is_file());
     assert!(spec.data.join("db/ibdata1").is_file() && !spec.data.join("db/ib_logfile0").exists());
-    let data = one(&place, &target, "SELECT @@datadir");
+    let data = text(&target, "SELECT @@datadir");
     assert_eq!(data.trim_end_matches('/'), spec.data.join("db").display().to_string());
 
     // Not as root, if we are.
@@ -53,18 +58,18 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
 
     // Over the loopback interface with the password alone, and only the accounts that are ours.
     let tcp = server.tcp_target().unwrap();
-    assert_eq!(one(&place, &tcp, "SELECT 1"), "1");
+    assert_eq!(text(&tcp, "SELECT 1"), "1");
     let without = underlay_database::Target { password: None, ..tcp.clone() };
-    assert!(query(&place, &without, "SELECT 1").unwrap_err().contains("Access denied"));
+    assert!(query(&without, "SELECT 1").unwrap_err().contains("Access denied"));
     let root = underlay_database::Target { user: "root".to_string(), ..without };
-    assert!(query(&place, &root, "SELECT 1").is_err());
+    assert!(query(&root, "SELECT 1").is_err());
     let accounts = "SELECT concat(user, '@', host) FROM mysql.user ORDER BY 1";
-    let accounts = query(&place, &target, accounts).unwrap();
+    let accounts = query(&target, accounts).unwrap();
     assert_eq!(accounts, ["mariadb.sys@localhost", "root@localhost", "underlay@127.0.0.1"]);
 
     server.stop(StopMode::Fast).unwrap();
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
-    let mut again = Server::open(&place.teardown, spec).unwrap();
+    let mut again = Server::open(&bed.teardown, spec).unwrap();
     again.set_settings(settings(&[("innodb_flush_log_at_trx_commit", "2")]));
     let report = again.start().unwrap();
     assert_eq!(report.warnings.len(), 1, "{report:?}");
@@ -73,23 +78,23 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
 
 #[test]
 fn a_killed_server_recovers_what_was_committed() {
-    let place = place_or_skip!();
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
     let mut server =
-        Server::create(&place.teardown, spec(&place, "crash", &[("innodb_log_file_size", "8M")]))
+        Server::create(&bed.teardown, spec(&bed, "crash", &[("innodb_log_file_size", "8M")]))
             .unwrap();
     server.start().unwrap();
     let target = server.target();
-    query(&place, &target, "CREATE DATABASE shop").unwrap();
-    query(&place, &target, MAKE_ROWS).unwrap();
-    let sum = one(&place, &target, SUM);
+    query(&target, "CREATE DATABASE shop").unwrap();
+    query(&target, MAKE_ROWS).unwrap();
+    let sum = text(&target, SUM);
     server.kill().unwrap();
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
-    let dir = place.path.join("template");
+    let dir = bed.path.join("template");
     let torn = Template::capture(&mut server, &dir, settings(&[]));
     assert!(matches!(torn, Err(ServerError::NotCleanlyStopped { .. })), "{torn:?}");
     let report = server.start().unwrap();
     assert!(report.recovered, "{:?}", server.log_tail());
-    assert_eq!(one(&place, &target, SUM), sum);
+    assert_eq!(text(&target, SUM), sum);
 
     // Somebody else kills it: its death is noticed.
     let pid = rustix::process::Pid::from_raw(server.pid().unwrap().cast_signed()).unwrap();
@@ -106,19 +111,19 @@ fn a_killed_server_recovers_what_was_committed() {
 
 #[test]
 fn backups_of_both_forms_restore() {
-    let place = place_or_skip!();
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
     let small = [("innodb_log_file_size", "8M"), ("innodb_buffer_pool_size", "32M")];
-    let mut server = Server::create(&place.teardown, spec(&place, "backup", &small)).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "backup", &small)).unwrap();
     server.start().unwrap();
     let target = server.target();
-    query(&place, &target, "CREATE DATABASE shop").unwrap();
-    query(&place, &target, MAKE_ROWS).unwrap();
-    let sum = one(&place, &target, SUM);
+    query(&target, "CREATE DATABASE shop").unwrap();
+    query(&target, MAKE_ROWS).unwrap();
+    let sum = text(&target, SUM);
     for format in [BackupFormat::Plain, BackupFormat::Archive] {
         let backup = server.backup(format).unwrap();
         assert_eq!(backup.path.parent(), Some(server.spec().backup.as_path()));
         assert!(backup.bytes > Bytes::from_mib(20) && backup.bytes_per_second() > 0.0);
-        query(&place, &target, "DELETE FROM shop.t WHERE id > 10").unwrap();
+        query(&target, "DELETE FROM shop.t WHERE id > 10").unwrap();
         server.stop(StopMode::Fast).unwrap();
         let restored = server.restore(&backup).unwrap();
         assert!(restored.bytes > Bytes::from_mib(20), "{restored:?}");
@@ -131,7 +136,7 @@ fn backups_of_both_forms_restore() {
             .collect();
         assert_eq!(left, Vec::<String>::new());
         server.start().unwrap();
-        assert_eq!(one(&place, &target, SUM), sum, "{format:?}");
+        assert_eq!(text(&target, SUM), sum, "{format:?}");
     }
 
     // One that fails leaves nothing that looks like a backup: this table's file is gone.
@@ -144,8 +149,8 @@ fn backups_of_both_forms_restore() {
 
 #[test]
 fn wrong_settings_are_refused_all_at_once_and_nothing_starts() {
-    let place = place_or_skip!();
-    let mut server = Server::create(&place.teardown, spec(&place, "settings", &[])).unwrap();
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
+    let mut server = Server::create(&bed.teardown, spec(&bed, "settings", &[])).unwrap();
     let check = |server: &mut Server, pairs: &[(&str, &str)], wanted: &[&str]| {
         server.set_settings(settings(pairs));
         let error = server.start().unwrap_err();
@@ -186,14 +191,14 @@ fn wrong_settings_are_refused_all_at_once_and_nothing_starts() {
 
 #[test]
 fn a_template_starts_anywhere_with_any_log() {
-    let place = place_or_skip!();
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
     let small = [("innodb_log_file_size", "8M"), ("innodb_buffer_pool_size", "32M")];
-    let mut server = Server::create(&place.teardown, spec(&place, "load", &small)).unwrap();
+    let mut server = Server::create(&bed.teardown, spec(&bed, "load", &small)).unwrap();
     server.start().unwrap();
-    query(&place, &server.target(), "CREATE DATABASE shop").unwrap();
-    query(&place, &server.target(), MAKE_ROWS).unwrap();
-    let sum = one(&place, &server.target(), SUM);
-    let dir = place.path.join("template");
+    query(&server.target(), "CREATE DATABASE shop").unwrap();
+    query(&server.target(), MAKE_ROWS).unwrap();
+    let sum = text(&server.target(), SUM);
+    let dir = bed.path.join("template");
     let running = Template::capture(&mut server, &dir, settings(&[]));
     assert!(matches!(running, Err(ServerError::StillRunning { .. })), "{running:?}");
     server.stop(StopMode::Fast).unwrap();
@@ -206,16 +211,16 @@ fn a_template_starts_anywhere_with_any_log() {
     // Twice in the same place, the second over the first, with another size of the log.
     let large = [("innodb_log_file_size", "32M"), ("innodb_buffer_pool_size", "64M")];
     for (pairs, log_ready) in [(small, Bytes::ZERO), (large, Bytes::from_mib(1))] {
-        let spec = spec(&place, "run", &pairs);
+        let spec = spec(&bed, "run", &pairs);
         let options = RestoreOptions { log_ready };
-        let (mut run, _) = template.restore(&place.teardown, spec.clone(), &options).unwrap();
+        let (mut run, _) = template.restore(&bed.teardown, spec.clone(), &options).unwrap();
         assert!(!run.start().unwrap().recovered);
-        assert_eq!(one(&place, &run.target(), SUM), sum);
+        assert_eq!(text(&run.target(), SUM), sum);
         let log = fs::metadata(spec.wal.join("ib_logfile0")).unwrap().len();
         assert_eq!(log, if pairs == small { 8 << 20 } else { 32 << 20 });
-        let busy = template.restore(&place.teardown, spec, &options);
+        let busy = template.restore(&bed.teardown, spec, &options);
         assert!(matches!(busy, Err(ServerError::StillRunning { .. })), "{:?}", busy.err());
-        query(&place, &run.target(), "UPDATE shop.t SET text = 'changed' WHERE id < 100").unwrap();
+        query(&run.target(), "UPDATE shop.t SET text = 'changed' WHERE id < 100").unwrap();
         run.stop(StopMode::Immediate).unwrap();
     }
 

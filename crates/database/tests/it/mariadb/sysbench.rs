@@ -5,15 +5,13 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
 use underlay_database::managed::StopMode;
-use underlay_database::mariadb::{Server, connect};
+use underlay_database::mariadb::connect;
 use underlay_database::sysbench::{
     Session, SysbenchError, check, describe, drop_tables, identity, load, tally,
 };
 use underlay_database::{Engine, ErrorClass, Target};
+use underlay_testbed::{Bed, TestServer, or_skip, query, text};
 use underlay_workload::sysbench::{Distribution, Operation, Parameters, Script, Transaction};
-
-use super::harness::place_or_skip;
-use super::harness::{Place, one, query, spec};
 
 fn parameters() -> Parameters {
     Parameters::new(2, 500, RootSeed(5), Distribution::Special, Script::ReadWrite).unwrap()
@@ -22,41 +20,39 @@ fn parameters() -> Parameters {
 /// One server for all scenes: starting it costs more than most of them.
 #[test]
 fn tables_are_made_used_and_removed() {
-    let place = place_or_skip!();
-    let mut server = Server::create(&place.teardown, spec(&place, "sysbench", &[])).unwrap();
-    server.start().unwrap();
+    let mut host = or_skip!(TestServer::start(Engine::Mariadb, &[]));
     // No database is named: there is one for it.
-    let target = server.target();
-    a_load_makes_what_sysbench_makes(&place, &target);
-    equal_seeds_make_equal_rows(&place, &target);
-    two_writers_of_a_row_meet(&place, &target);
-    a_lock_is_waited_for_no_longer_than_allowed(&place, &target);
-    a_killed_connection_is_lost(&place, &target);
-    only_what_underlay_made_is_removed(&place, &target);
-    server.stop(StopMode::Fast).unwrap();
+    let (bed, target) = (&host.bed, host.target());
+    a_load_makes_what_sysbench_makes(bed, &target);
+    equal_seeds_make_equal_rows(bed, &target);
+    two_writers_of_a_row_meet(bed, &target);
+    a_lock_is_waited_for_no_longer_than_allowed(bed, &target);
+    a_killed_connection_is_lost(bed, &target);
+    only_what_underlay_made_is_removed(bed, &target);
+    host.server.stop(StopMode::Fast).unwrap();
 }
 
-fn a_load_makes_what_sysbench_makes(place: &Place, target: &Target) {
-    let wait = |work| place.runtime.block_on(work);
-    let absent = place.runtime.block_on(describe(target));
+fn a_load_makes_what_sysbench_makes(bed: &Bed, target: &Target) {
+    let wait = |work| bed.runtime.block_on(work);
+    let absent = bed.runtime.block_on(describe(target));
     assert!(matches!(absent, Err(SysbenchError::NotLoaded)), "{absent:?}");
     let report = load(target, &parameters(), 2).unwrap();
     assert_eq!((report.rows, report.bytes > 1_000 * 180), (1_000, true));
     let again = load(target, &parameters(), 1);
     assert!(matches!(again, Err(SysbenchError::AlreadyLoaded)), "{again:?}");
-    assert_eq!(place.runtime.block_on(describe(target)).unwrap().parameters, parameters());
+    assert_eq!(bed.runtime.block_on(describe(target)).unwrap().parameters, parameters());
     let columns = "SELECT group_concat(concat_ws(' ', column_name, column_type, is_nullable, extra) \
                           ORDER BY ordinal_position SEPARATOR ', ') \
                      FROM information_schema.columns WHERE table_schema = 'sbtest' AND table_name = 'sbtest2'";
-    let columns = one(place, target, columns).replace("int(11)", "int");
+    let columns = text(target, columns).replace("int(11)", "int");
     assert_eq!(columns, "id int NO auto_increment, k int NO , c char(120) NO , pad char(60) NO ");
     let keys = "SELECT group_concat(concat(index_name, '=', column_name) ORDER BY index_name) \
                   FROM information_schema.statistics WHERE table_schema = 'sbtest' AND table_name = 'sbtest2'";
-    assert_eq!(one(place, target, keys), "k_2=k,PRIMARY=id");
+    assert_eq!(text(target, keys), "k_2=k,PRIMARY=id");
     // The next inserted row gets the id after the last loaded one.
     let next = "SELECT auto_increment FROM information_schema.tables \
                  WHERE table_schema = 'sbtest' AND table_name = 'sbtest1'";
-    assert_eq!(one(place, target, next), "501");
+    assert_eq!(text(target, next), "501");
     let results = wait(check(target, &parameters(), None)).unwrap();
     assert_eq!(results.iter().filter(|result| result.violation.is_some()).count(), 0);
     // Equal parameters, another engine: not to be compared.
@@ -66,27 +62,27 @@ fn a_load_makes_what_sysbench_makes(place: &Place, target: &Target) {
     );
 }
 
-fn equal_seeds_make_equal_rows(place: &Place, target: &Target) {
+fn equal_seeds_make_equal_rows(bed: &Bed, target: &Target) {
     let other = target.with_database("another");
     load(&other, &parameters(), 1).unwrap();
     let content = |database: &str| {
         let sql = format!(
             "SELECT concat(count(*), ' ', sum(crc32(concat_ws('|', id, k, c, pad)))) FROM {database}.sbtest2"
         );
-        one(place, target, &sql)
+        text(target, &sql)
     };
     assert_eq!(content("another"), content("sbtest"));
     assert!(content("sbtest").starts_with("500 "));
-    place.runtime.block_on(drop_tables(&other)).unwrap();
+    bed.runtime.block_on(drop_tables(&other)).unwrap();
     // It made the database, so it removed it.
-    let left = query(place, target, "SHOW DATABASES LIKE 'another'").unwrap();
+    let left = query(target, "SHOW DATABASES LIKE 'another'").unwrap();
     assert!(left.is_empty(), "{left:?}");
 }
 
 /// Another writer holds the row: it is waited for, unless each wants what the other holds.
-fn two_writers_of_a_row_meet(place: &Place, target: &Target) {
-    let before = place.runtime.block_on(tally(target, &parameters())).unwrap();
-    place.runtime.block_on(async {
+fn two_writers_of_a_row_meet(bed: &Bed, target: &Target) {
+    let before = bed.runtime.block_on(tally(target, &parameters())).unwrap();
+    bed.runtime.block_on(async {
         let mut other = connect(&target.with_database("sbtest")).await.unwrap();
         other
             .query_drop("INSERT INTO sbtest1 (id, k, c, pad) VALUES (901, 1, '', '')")
@@ -127,13 +123,13 @@ fn two_writers_of_a_row_meet(place: &Place, target: &Target) {
         assert_eq!(session.run(&transaction).await.unwrap().index_updates, 2);
         other.query_drop("DELETE FROM sbtest1 WHERE id = 901").await.unwrap();
     });
-    let after = place.runtime.block_on(tally(target, &parameters())).unwrap();
+    let after = bed.runtime.block_on(tally(target, &parameters())).unwrap();
     assert_eq!((after.rows, after.k), (before.rows, before.k + 1));
 }
 
-fn a_lock_is_waited_for_no_longer_than_allowed(place: &Place, target: &Target) {
+fn a_lock_is_waited_for_no_longer_than_allowed(bed: &Bed, target: &Target) {
     let limited = target.with_statement_timeout(Duration::from_millis(1_000));
-    place.runtime.block_on(async {
+    bed.runtime.block_on(async {
         let mut blocker = connect(&target.with_database("sbtest")).await.unwrap();
         blocker.query_drop("BEGIN").await.unwrap();
         blocker.query_drop("UPDATE sbtest1 SET k = k WHERE id = 3").await.unwrap();
@@ -149,8 +145,8 @@ fn a_lock_is_waited_for_no_longer_than_allowed(place: &Place, target: &Target) {
     });
 }
 
-fn a_killed_connection_is_lost(place: &Place, target: &Target) {
-    place.runtime.block_on(async {
+fn a_killed_connection_is_lost(bed: &Bed, target: &Target) {
+    bed.runtime.block_on(async {
         let mut other = connect(&target.with_database("sbtest")).await.unwrap();
         let mut session =
             Session::connect(&target.with_application_name("victim"), 2).await.unwrap();
@@ -184,14 +180,14 @@ fn a_killed_connection_is_lost(place: &Place, target: &Target) {
     });
 }
 
-fn only_what_underlay_made_is_removed(place: &Place, target: &Target) {
-    query(place, target, "CREATE TABLE sbtest.mine (id int)").unwrap();
-    place.runtime.block_on(drop_tables(target)).unwrap();
-    let left = query(place, target, "SHOW TABLES FROM sbtest").unwrap();
+fn only_what_underlay_made_is_removed(bed: &Bed, target: &Target) {
+    query(target, "CREATE TABLE sbtest.mine (id int)").unwrap();
+    bed.runtime.block_on(drop_tables(target)).unwrap();
+    let left = query(target, "SHOW TABLES FROM sbtest").unwrap();
     assert_eq!(left, ["mine"]);
-    query(place, target, "CREATE TABLE sbtest.sbtest1 (id int)").unwrap();
+    query(target, "CREATE TABLE sbtest.sbtest1 (id int)").unwrap();
     for refused in [load(target, &parameters(), 1).unwrap_err(), {
-        place.runtime.block_on(drop_tables(target)).unwrap_err()
+        bed.runtime.block_on(drop_tables(target)).unwrap_err()
     }] {
         assert!(
             matches!(&refused, SysbenchError::Foreign { table } if table.starts_with("sbtest")),

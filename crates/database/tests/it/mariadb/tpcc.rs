@@ -3,19 +3,17 @@
 use futures_util::future::join_all;
 use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
-use underlay_database::ErrorClass;
 use underlay_database::managed::StopMode;
 use underlay_database::mariadb::connect;
 use underlay_database::tpcc::{CheckMoment, LoadOptions, Mode, Outcome, Session, TpccError};
 use underlay_database::tpcc::{describe, drop_schema, load};
+use underlay_database::{Engine, ErrorClass};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip, parameters, query};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, OrderStatus, Payment, Profile,
     StockLevel, Terminal, Tpcc, Transaction, UNUSED_ITEM,
 };
 use underlay_workload::transactional::Workload;
-
-use super::harness::database_or_skip;
-use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database, parameters, query};
 
 /// An order of (item, supplying warehouse, quantity) by customer 11.
 pub fn order(warehouse: u32, district: u32, lines: &[(u32, u32, u32)]) -> Transaction {
@@ -46,7 +44,7 @@ fn taken(stock: i64, quantity: i64) -> i64 {
 
 #[test]
 fn a_new_order_takes_what_it_orders_where_it_orders_it() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, TWO_WAREHOUSES));
     for (index, mode) in Mode::ALL.into_iter().enumerate() {
         let (local, remote) = (500 + index as u32, 700 + index as u32);
         let stock = |warehouse: u32, item: u32| {
@@ -100,7 +98,7 @@ fn a_new_order_takes_what_it_orders_where_it_orders_it() {
 
 #[test]
 fn what_is_undone_leaves_nothing_and_the_session_goes_on() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let before = database.content();
     for mode in Mode::ALL {
         let mut session = database.session(mode);
@@ -125,7 +123,7 @@ fn what_is_undone_leaves_nothing_and_the_session_goes_on() {
 
 #[test]
 fn a_payment_pays_the_customer_in_the_middle() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     for (index, mode) in Mode::ALL.into_iter().enumerate() {
         let mut session = database.session(mode);
         let district = 1 + index as u32;
@@ -171,7 +169,7 @@ fn a_payment_pays_the_customer_in_the_middle() {
 
 #[test]
 fn a_delivery_delivers_the_oldest_order_of_each_district_once() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         let parameters = database.parameters();
         let oldest = database.number("SELECT min(no_o_id) FROM new_order");
@@ -185,7 +183,7 @@ fn a_delivery_delivers_the_oldest_order_of_each_district_once() {
             }
             skipped
         });
-        let skipped = database.place.runtime.block_on(join_all(sessions));
+        let skipped = database.bed.runtime.block_on(join_all(sessions));
         assert_eq!(skipped.iter().sum::<u32>(), 0, "{mode}");
         let left = "SELECT DISTINCT concat(min(no_o_id), ' ', max(no_o_id), ' ', count(*)) \
              FROM new_order GROUP BY no_d_id";
@@ -204,9 +202,9 @@ fn a_delivery_delivers_the_oldest_order_of_each_district_once() {
 /// Values with tabs between them, in the last column.
 #[test]
 fn calls_return_what_the_specification_asks_for() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let call = |sql: &str| -> Vec<String> {
-        let row: mysql_async::Row = database.place.runtime.block_on(async {
+        let row: mysql_async::Row = database.bed.runtime.block_on(async {
             let mut client = connect(&database.target).await.unwrap();
             client.query_first(format!("CALL {sql}")).await.unwrap().unwrap()
         });
@@ -270,7 +268,7 @@ fn calls_return_what_the_specification_asks_for() {
 fn both_modes_leave_the_same_rows() {
     let mut results = Vec::new();
     for mode in Mode::ALL {
-        let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+        let database = or_skip!(Database::loaded(Engine::Mariadb, TWO_WAREHOUSES));
         let mut session = database.session(mode);
         let parameters = database.parameters();
         let mut terminals: Vec<Terminal> =
@@ -302,13 +300,13 @@ struct Done {
 
 #[test]
 fn the_mix_of_many_sessions_keeps_every_condition() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, TWO_WAREHOUSES));
     let before = database.order_numbers();
     let mut ledger = Ledger::new();
     let (mut new_orders, mut rollbacks) = (0, 0);
     for (mode, inputs) in [(Mode::Procedures, RootSeed(1)), (Mode::Statements, RootSeed(2))] {
         let sessions = join_all((0..8).map(|user| drive(&database, mode, user, inputs)));
-        for one in database.place.runtime.block_on(sessions) {
+        for one in database.bed.runtime.block_on(sessions) {
             ledger.merge(&one.ledger);
             new_orders += one.new_orders;
             rollbacks += one.rollbacks;
@@ -352,8 +350,8 @@ async fn drive(database: &Database, mode: Mode, user: u64, inputs: RootSeed) -> 
 
 #[test]
 fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
-    let mut database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    let runtime = underlay_testbed::runtime();
     let report = database.check(CheckMoment::AfterLoad, None);
     assert!(report.is_clean(), "{:#?}", report.failures().collect::<Vec<_>>());
     assert_eq!(report.results.len(), 22);
@@ -370,10 +368,9 @@ fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
     assert!(other.err().unwrap().message.contains("has identity"));
 
     // Somebody else's tables.
-    let place = &database.place;
     let server = database.server.target();
-    query(place, &server, "CREATE DATABASE foreign_one").unwrap();
-    query(place, &server, "CREATE TABLE foreign_one.customer (c int)").unwrap();
+    query(&server, "CREATE DATABASE foreign_one").unwrap();
+    query(&server, "CREATE TABLE foreign_one.customer (c int)").unwrap();
     let foreign = server.with_database("foreign_one");
     let refused = load(&foreign, &parameters(1), &options);
     assert!(matches!(refused, Err(TpccError::Foreign)), "{refused:?}");
@@ -383,8 +380,8 @@ fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
 
     // Dropped with its database, which it made; an empty one of the user stays.
     runtime.block_on(drop_schema(&database.target)).unwrap();
-    assert!(query(place, &server, "USE tpcc").is_err());
-    assert_eq!(query(place, &foreign, "SHOW TABLES").unwrap(), ["customer"]);
+    assert!(query(&server, "USE tpcc").is_err());
+    assert_eq!(query(&foreign, "SHOW TABLES").unwrap(), ["customer"]);
     database.server.stop(StopMode::Fast).unwrap();
 }
 
@@ -392,9 +389,9 @@ fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
 /// are what the profile says, and every condition holds.
 #[test]
 fn hammerdb_like_orders_are_drawn_by_the_database() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, TWO_WAREHOUSES));
     let workload = Tpcc { profile: Profile::HammerdbLike, ..Tpcc::new(database.parameters()) };
-    let runtime = &database.place.runtime;
+    let runtime = &database.bed.runtime;
     let refused =
         runtime.block_on(Session::connect_for(&database.target, &workload, Mode::Statements));
     assert!(refused.err().unwrap().message.contains("use procedures"));

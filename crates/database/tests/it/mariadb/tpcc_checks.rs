@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use underlay_database::Engine;
 use underlay_database::tpcc::{CheckMoment, CheckOutcome, Mode, TableNames};
+use underlay_testbed::{Database, ONE_WAREHOUSE, or_skip};
 use underlay_workload::tpcc::{CustomerSelector, Delivery, Ledger, Transaction};
 
-use super::harness::database_or_skip;
-use super::harness::{Database, ONE_WAREHOUSE, loaded_database};
 use super::tpcc::{order, payment};
 use crate::tpcc::breakages::{
     Breakage, WRONG_ROWS, WRONG_VALUES, break_and_mend, noticed_apart, one_by_one, violated,
@@ -16,14 +15,14 @@ use crate::tpcc::breakages::{
 
 #[test]
 fn wrong_values_are_caught() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let caught = broken(&database, &noticed_apart(WRONG_VALUES));
     assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
 }
 
 #[test]
 fn missing_and_stray_rows_are_caught() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let caught = broken(&database, &one_by_one(WRONG_ROWS));
     assert!(caught.contains("i9"), "{caught:?}");
 }
@@ -58,7 +57,7 @@ fn use_every_district(database: &Database) {
 
 #[test]
 fn a_check_that_cannot_be_made_is_not_a_violation() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     use_every_district(&database);
     assert_eq!(violated(&database.check(CheckMoment::AfterLoad, None)), ["i10"]);
     let failed = |missing: &str| {
@@ -83,7 +82,7 @@ fn a_check_that_cannot_be_made_is_not_a_violation() {
 
 #[test]
 fn the_ledger_tells_lost_from_unacknowledged_orders() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let before = database.order_numbers();
     let mut session = database.session(Mode::Statements);
     let mut ledger = Ledger::new();

@@ -6,24 +6,23 @@ use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
-use underlay_database::ErrorClass;
-use underlay_database::mariadb::{Flavour, connect};
+use underlay_database::mariadb::connect;
 use underlay_database::tpcc::{Mode, Session};
+use underlay_database::{Engine, ErrorClass};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip, query, settings};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, Ledger, OrderStatus, Terminal, Transaction,
 };
 
-use super::harness::database_or_skip;
-use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database};
 use super::tpcc::{order, payment};
 
 const LINES: [(u32, u32, u32); 5] = [(1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 1, 1), (5, 1, 1)];
 
 #[test]
 fn waiting_too_long_for_a_lock_is_a_timeout_and_the_session_goes_on() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let limited = database.target.with_statement_timeout(Duration::from_millis(1_100));
-    let runtime = &database.place.runtime;
+    let runtime = &database.bed.runtime;
     runtime.block_on(async {
         let mut blocker = connect(&database.target).await.unwrap();
         for mode in Mode::ALL {
@@ -45,8 +44,8 @@ fn waiting_too_long_for_a_lock_is_a_timeout_and_the_session_goes_on() {
 
 #[test]
 fn a_deadlock_is_one_and_nothing_was_committed() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    database.place.runtime.block_on(async {
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    database.bed.runtime.block_on(async {
         for mode in Mode::ALL {
             // Item 5's stock is held by somebody who then wants the district that the order holds. He has
             // changed more rows: the order is the victim.
@@ -79,7 +78,7 @@ fn a_deadlock_is_one_and_nothing_was_committed() {
 
 #[test]
 fn a_session_that_is_ended_while_idle_has_nothing_unknown() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         let mut session = database.session(mode);
         database.run(&mut session, &order(1, 1, &LINES)).unwrap();
@@ -98,8 +97,8 @@ fn a_session_that_is_ended_while_idle_has_nothing_unknown() {
 
 #[test]
 fn a_session_that_is_ended_at_work_leaves_the_commit_unknown_only_where_one_was_sent() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let runtime = &database.place.runtime;
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    let runtime = &database.bed.runtime;
     for mode in Mode::ALL {
         let mut blocker = runtime.block_on(connect(&database.target)).unwrap();
         let lock = "UPDATE district SET d_tax = d_tax WHERE d_id = 3";
@@ -125,20 +124,20 @@ fn a_session_that_is_ended_at_work_leaves_the_commit_unknown_only_where_one_was_
 /// Nothing has come by then.
 #[test]
 fn a_server_that_is_killed_in_a_commit_leaves_it_unknown() {
-    let mut database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    if database.place.install.flavour != Flavour::Mariadb {
+    let mut database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    if database.bed.install.product() != "mariadb" {
         underlay_host::skip!("MySQL has no BACKUP STAGE");
     }
     for mode in Mode::ALL {
-        let mut blocker = database.place.runtime.block_on(connect(&database.target)).unwrap();
+        let mut blocker = database.bed.runtime.block_on(connect(&database.target)).unwrap();
         for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
             let sql = format!("BACKUP STAGE {stage}");
-            database.place.runtime.block_on(blocker.query_drop(sql)).unwrap();
+            database.bed.runtime.block_on(blocker.query_drop(sql)).unwrap();
         }
         let mut session = database.session(mode);
         let placed = order(1, 1, &LINES);
-        let Database { server, place, .. } = &mut database;
-        let (error, ()) = place.runtime.block_on(async {
+        let Database { server, bed, .. } = &mut database;
+        let (error, ()) = bed.runtime.block_on(async {
             let killed = async {
                 wait_for(&mut blocker, "state = 'Waiting for backup lock'").await;
                 server.kill().unwrap();
@@ -156,8 +155,8 @@ fn a_server_that_is_killed_in_a_commit_leaves_it_unknown() {
 
 #[test]
 fn a_caller_who_stops_waiting_leaves_a_usable_session() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let runtime = &database.place.runtime;
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
+    let runtime = &database.bed.runtime;
     for mode in Mode::ALL {
         let mut blocker = runtime.block_on(connect(&database.target)).unwrap();
         let mut session = database.session(mode);
@@ -180,7 +179,7 @@ fn a_caller_who_stops_waiting_leaves_a_usable_session() {
 /// Rows are changed by several at once; one that the server refuses is in the middle of them.
 #[test]
 fn a_line_that_is_refused_undoes_its_order_and_the_session_goes_on() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let held = database.number("SELECT s_quantity FROM stock WHERE s_i_id = 3");
     database.execute(&format!(
         "ALTER TABLE stock ADD CONSTRAINT held CHECK (s_i_id <> 3 OR s_quantity = {held})"
@@ -201,7 +200,7 @@ fn a_line_that_is_refused_undoes_its_order_and_the_session_goes_on() {
 /// An order in the middle of the ten has lost its customer, or itself.
 #[test]
 fn a_delivery_that_misses_a_row_delivers_nothing() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let oldest = database.number("SELECT min(no_o_id) FROM new_order WHERE no_d_id = 6");
     let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier: 7 });
     for missing in [
@@ -226,7 +225,7 @@ fn a_delivery_that_misses_a_row_delivers_nothing() {
 /// The server describes columns again when they have changed, and not before.
 #[test]
 fn tables_that_are_altered_are_read_as_they_are_then() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Mariadb, ONE_WAREHOUSE));
     let mut session = database.session(Mode::Statements);
     for (district, column) in [(1, "bigint"), (2, "smallint unsigned"), (3, "int")] {
         for _ in 0..2 {
@@ -272,24 +271,26 @@ fn kill_others(database: &Database) {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let ids = database.texts(OTHERS);
+        // In the sessions' runtime, which only then sees that their connections have ended.
+        let pause = async { tokio::time::sleep(Duration::from_millis(10)).await };
+        database.bed.runtime.block_on(pause);
         if ids.is_empty() {
             return;
         }
         assert!(Instant::now() < until, "connections {ids:?} do not end");
         for id in ids {
             // Connections of earlier questions may have ended meanwhile.
-            let _ = super::harness::query(&database.place, &database.target, &format!("KILL {id}"));
+            let _ = query(&database.target, &format!("KILL {id}"));
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
 fn what_was_acknowledged_survives_a_server_killed_under_load() {
-    let mut database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let mut database = or_skip!(Database::loaded(Engine::Mariadb, TWO_WAREHOUSES));
     // As a study would run it: a commit is on the disk before it is acknowledged.
     database.server.stop(underlay_database::managed::StopMode::Fast).unwrap();
-    database.server.set_settings(super::harness::settings(&[("innodb_buffer_pool_size", "64M")]));
+    database.server.set_settings(settings(&[("innodb_buffer_pool_size", "64M")]));
     database.server.start().unwrap();
     let before = database.order_numbers();
     let parameters = database.parameters();
@@ -302,8 +303,7 @@ fn what_was_acknowledged_survives_a_server_killed_under_load() {
                 let (target, acknowledged) = (target.clone(), acknowledged.clone());
                 std::thread::spawn(move || {
                     let mode = Mode::ALL[user as usize % 2];
-                    let runtime =
-                        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    let runtime = underlay_testbed::runtime();
                     let seed = user + 10 * round;
                     let until_then = until_it_dies(target, parameters, mode, seed, &acknowledged);
                     runtime.block_on(until_then)

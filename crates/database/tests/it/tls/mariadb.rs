@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use mysql_async::prelude::Queryable;
+use underlay_database::Engine;
 use underlay_database::tls::Verification;
-use underlay_database::{Engine, Target, mariadb};
+use underlay_testbed::{execute, or_skip};
 
 use super::certificates::{Certificates, Shown};
 use super::harness::{Became, Running, running};
@@ -25,19 +25,9 @@ fn settings(certificates: &Certificates) -> BTreeMap<String, String> {
     .into()
 }
 
-fn execute(running: &Running, target: &Target, sql: &str) {
-    running.runtime.block_on(async {
-        let mut conn = mariadb::connect(target).await.unwrap();
-        conn.query_drop(sql).await.unwrap();
-        conn.disconnect().await.unwrap();
-    });
-}
-
 #[test]
 fn every_mode_with_every_certificate() {
-    let Some(running) = running(Engine::Mariadb, settings) else {
-        underlay_host::skip!("no MariaDB on this host");
-    };
+    let running = or_skip!(running(Engine::Mariadb, settings));
     let local = running.server.target();
     let roots = "&ssl-ca={}roots.pem";
     let stranger = "&ssl-ca={}stranger.pem";
@@ -64,7 +54,7 @@ fn every_mode_with_every_certificate() {
     for (certificate, mode, roots, expected) in table {
         if certificate != shown {
             running.certificates.show(certificate);
-            execute(&running, &local, "FLUSH SSL");
+            execute(&local, "FLUSH SSL");
             shown = certificate;
         }
         let options = format!("{mode}{roots}").trim_start_matches('&').to_string();
@@ -85,7 +75,7 @@ fn a_new_certificate_is_judged_anew(running: &Running) {
     let local = running.server.target();
     let show = |shown| {
         running.certificates.show(shown);
-        execute(running, &local, "FLUSH SSL");
+        execute(&local, "FLUSH SSL");
     };
     show(Shown::Good);
     let target = running.target("127.0.0.1", "ssl-mode=verify_identity&ssl-ca={}roots.pem");
@@ -100,7 +90,7 @@ fn a_new_certificate_is_judged_anew(running: &Running) {
 
 fn demands(running: &Running) {
     let local = running.server.target();
-    execute(running, &local, "SET GLOBAL require_secure_transport = ON");
+    execute(&local, "SET GLOBAL require_secure_transport = ON");
     for (options, expected) in [
         // MariaDB's server says no more than that.
         ("ssl-mode=disabled", Refused("Access denied")),
@@ -109,13 +99,13 @@ fn demands(running: &Running) {
     ] {
         running.expect(&running.target("127.0.0.1", options), options, &expected);
     }
-    execute(running, &local, "SET GLOBAL require_secure_transport = OFF");
+    execute(&local, "SET GLOBAL require_secure_transport = OFF");
 }
 
 fn client_certificates(running: &Running) {
     let local = running.server.target();
-    execute(running, &local, "CREATE USER ann@'127.0.0.1' IDENTIFIED BY 'pw' REQUIRE X509");
-    execute(running, &local, "CREATE USER ann@'localhost' IDENTIFIED BY 'pw' REQUIRE X509");
+    execute(&local, "CREATE USER ann@'127.0.0.1' IDENTIFIED BY 'pw' REQUIRE X509");
+    execute(&local, "CREATE USER ann@'localhost' IDENTIFIED BY 'pw' REQUIRE X509");
     let ann = |options: &str| running.target_of("ann:pw", "127.0.0.1", options);
     running.expect(&ann("ssl-mode=required").unwrap(), "no certificate", &Refused("denied"));
     let own = "ssl-mode=verify_identity&ssl-ca={}roots.pem&ssl-cert={}ann.pem&ssl-key={}ann.key";
@@ -126,9 +116,7 @@ fn client_certificates(running: &Running) {
 
 #[test]
 fn a_server_without_tls() {
-    let Some(running) = running(Engine::Mariadb, |_| BTreeMap::new()) else {
-        underlay_host::skip!("no MariaDB on this host");
-    };
+    let running = or_skip!(running(Engine::Mariadb, |_| BTreeMap::new()));
     let preferred = running.target("127.0.0.1", "");
     for (options, expected) in [
         ("ssl-mode=required", Refused("does not offer TLS")),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use underlay_database::tls::Verification;
-use underlay_database::{Engine, Target, postgres};
+use underlay_database::{Engine, postgres};
+use underlay_testbed::{execute, or_skip, text};
 
 use super::certificates::Shown;
 use super::harness::{Became, Running, running};
@@ -12,25 +13,12 @@ use super::harness::{Became, Running, running};
 use Became::{Encrypted, Plain, Refused};
 use Verification::{Issuer, Name, Nothing};
 
-/// Carries out statements, and returns the first value of the last.
-fn query(running: &Running, target: &Target, sql: &str) -> String {
-    running.runtime.block_on(async {
-        let client = target.connect().await.unwrap();
-        let answer = client.simple_query(sql).await.unwrap();
-        let row = answer.iter().rev().find_map(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
-            _ => None,
-        });
-        row.unwrap_or_default().to_string()
-    })
-}
-
 /// Makes the server reload its files, and waits until it has.
 fn reload(running: &Running) {
     let local = running.server.target();
-    let loaded = || query(running, &local, "SELECT pg_conf_load_time()");
+    let loaded = || text(&local, "SELECT pg_conf_load_time()");
     let before = loaded();
-    query(running, &local, "SELECT pg_reload_conf()");
+    execute(&local, "SELECT pg_reload_conf()");
     let limit = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while loaded() == before {
         assert!(std::time::Instant::now() < limit, "the server does not reload");
@@ -53,17 +41,15 @@ fn switch_on(running: &Running) {
         ("ssl_ca_file", "roots.pem"),
     ] {
         let path = running.certificates.path(file);
-        query(running, &local, &format!("ALTER SYSTEM SET {name} = '{}'", path.display()));
+        execute(&local, &format!("ALTER SYSTEM SET {name} = '{}'", path.display()));
     }
-    query(running, &local, "ALTER SYSTEM SET ssl = on");
+    execute(&local, "ALTER SYSTEM SET ssl = on");
     reload(running);
 }
 
 #[test]
 fn every_mode_with_every_certificate() {
-    let Some(running) = running(Engine::Postgresql, |_| BTreeMap::new()) else {
-        underlay_host::skip!("no PostgreSQL on this host");
-    };
+    let running = or_skip!(running(Engine::Postgresql, |_| BTreeMap::new()));
     // A server without TLS.
     for (options, expected) in [
         ("", Plain),
@@ -114,7 +100,7 @@ fn every_mode_with_every_certificate() {
         let Some(encryption) = running.expect(&target, &what, &expected) else { continue };
         // What the server says of another session opened the same way.
         let sql = "SELECT concat_ws(' ', ssl, version, cipher) FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-        let said = query(&running, &target, sql);
+        let said = text(&target, sql);
         assert_eq!(said, format!("t {} {}", encryption.protocol, encryption.cipher), "{what}");
     }
     running.certificates.show(Shown::Good);
@@ -142,7 +128,7 @@ fn demands(running: &Running) {
     let target = running.target("127.0.0.1", "sslmode=require");
     let mut config = target.config();
     config.options("-c default_transaction_read_only=on");
-    let read_only = running.runtime.block_on(async {
+    let read_only = running.bed.runtime.block_on(async {
         let (client, connection) = postgres::tls::connect(&target, &config).await.unwrap();
         let driver = tokio::spawn(connection);
         let row = client.query_one("SHOW transaction_read_only", &[]).await.unwrap();
@@ -163,7 +149,7 @@ fn demands(running: &Running) {
 }
 
 fn client_certificates(running: &Running) {
-    query(running, &running.server.target(), "CREATE ROLE ann LOGIN");
+    execute(&running.server.target(), "CREATE ROLE ann LOGIN");
     allow(running, "hostssl all ann 127.0.0.1/32 cert");
     let ann = |options: &str| running.target_of("ann", "127.0.0.1", options);
     let plain = ann("sslmode=require").unwrap();

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use underlay_database::Engine;
 use underlay_database::tpcc::{CheckMoment, CheckOutcome, Mode, OrderNumbers, TableNames};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, Payment, Transaction,
 };
@@ -13,18 +15,17 @@ use underlay_workload::tpcc::{
 use super::breakages::{
     Breakage, WRONG_ROWS, WRONG_VALUES, break_and_mend, noticed_apart, one_by_one, violated,
 };
-use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
 
 #[test]
 fn wrong_values_are_caught() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let caught = broken(&database, &noticed_apart(WRONG_VALUES));
     assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
 }
 
 #[test]
 fn missing_and_stray_rows_are_caught() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let caught = broken(&database, &one_by_one(WRONG_ROWS));
     assert!(caught.contains("i9"), "{caught:?}");
 }
@@ -81,7 +82,7 @@ fn new_order(warehouse: u32, district: u32, lines: &[(u32, u32)]) -> Transaction
 
 #[test]
 fn a_remote_row_that_was_not_touched_is_noticed() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let mut session = database.session(Mode::Procedures);
     let order = new_order(1, 1, &[(1, 1), (2, 2), (3, 1), (4, 1), (5, 1)]);
     database.run(&mut session, &order).unwrap();
@@ -108,7 +109,7 @@ fn a_remote_row_that_was_not_touched_is_noticed() {
 
 #[test]
 fn a_population_that_was_used_is_not_fresh() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     use_every_district(&database);
     let report = database.check(CheckMoment::AfterLoad, None);
     assert_eq!(violated(&report), ["i10"]);
@@ -116,7 +117,7 @@ fn a_population_that_was_used_is_not_fresh() {
 
 #[test]
 fn a_check_that_cannot_be_made_is_not_a_violation() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let failed = |missing: &str| {
         let tables = TableNames::mapped(|table| {
             let name = if table == missing { "gone" } else { table };
@@ -147,7 +148,7 @@ fn a_check_that_cannot_be_made_is_not_a_violation() {
 /// Tables that another tool made have smaller integers.
 #[test]
 fn order_numbers_of_narrower_columns_are_read() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let before = database.order_numbers();
     database.execute("ALTER TABLE tpcc.district ALTER COLUMN d_id TYPE smallint");
     assert_eq!(database.order_numbers(), before);
@@ -155,7 +156,7 @@ fn order_numbers_of_narrower_columns_are_read() {
 
 #[test]
 fn the_ledger_tells_lost_from_unacknowledged_orders() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let before = database.order_numbers();
     let mut session = database.session(Mode::Statements);
     let mut ledger = Ledger::new();

@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use underlay_core::RootSeed;
+use underlay_database::Engine;
 use underlay_database::tpcc::{Mode, Session};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip};
 use underlay_workload::tpcc::{Delivery, Ledger, Terminal, Transaction};
-
-use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
 
 const SESSIONS: u64 = 8;
 const TRANSACTIONS_PER_SESSION: usize = 250;
@@ -20,12 +20,13 @@ struct Done {
 
 #[test]
 fn the_mix_of_many_sessions_keeps_every_condition() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let before = database.order_numbers();
     let mut ledger = Ledger::new();
     let (mut new_orders, mut rollbacks) = (0, 0);
     for (mode, inputs) in [(Mode::Procedures, RootSeed(1)), (Mode::Statements, RootSeed(2))] {
         let done = database
+            .bed
             .runtime
             .block_on(join_all((0..SESSIONS).map(|user| drive(&database, mode, user, inputs))));
         for one in done {
@@ -74,7 +75,7 @@ async fn drive(database: &Database, mode: Mode, user: u64, inputs: RootSeed) -> 
 #[test]
 fn concurrent_deliveries_deliver_each_order_once() {
     for mode in Mode::ALL {
-        let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+        let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
         deliver_all_but(&database, 20);
         let oldest =
             "SELECT DISTINCT min(no_o_id) || ' ' || count(*) FROM tpcc.new_order GROUP BY no_d_id";
@@ -89,7 +90,7 @@ fn concurrent_deliveries_deliver_each_order_once() {
 
 #[test]
 fn concurrent_deliveries_take_the_oldest_first() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         assert_eq!(deliver(&database, mode, 5), 0, "{mode}");
     }
@@ -111,7 +112,7 @@ fn deliver(database: &Database, mode: Mode, times: u32) -> u32 {
         }
         skipped
     });
-    database.runtime.block_on(join_all(sessions)).into_iter().sum()
+    database.bed.runtime.block_on(join_all(sessions)).into_iter().sum()
 }
 
 /// Delivers all but the latest orders of each district at once.

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use tokio_postgres::Client;
 use underlay_database::tpcc::{Mode, Session};
-use underlay_database::{Address, ErrorClass, SessionError, Target};
+use underlay_database::{Address, Engine, ErrorClass, SessionError, Target};
+use underlay_testbed::{Database, ONE_WAREHOUSE, or_skip};
 use underlay_workload::tpcc::{
     CustomerSelector, NewOrder, OrderLineInput, Payment, StockLevel, Transaction,
 };
-
-use super::harness::{Database, ONE_WAREHOUSE, database_or_skip, loaded_database};
 
 fn payment() -> Transaction {
     Transaction::Payment(Payment {
@@ -42,7 +41,7 @@ struct Blocker(Client);
 
 impl Blocker {
     fn hold(database: &Database, lock: &str) -> Blocker {
-        database.runtime.block_on(async {
+        database.bed.runtime.block_on(async {
             let client = database.target.connect().await.unwrap();
             client.batch_execute(&format!("BEGIN; {lock}")).await.unwrap();
             Blocker(client)
@@ -50,7 +49,7 @@ impl Blocker {
     }
 
     fn release(&self, database: &Database) {
-        database.runtime.block_on(self.0.batch_execute("ROLLBACK")).unwrap();
+        database.bed.runtime.block_on(self.0.batch_execute("ROLLBACK")).unwrap();
     }
 }
 
@@ -64,7 +63,7 @@ fn victim(database: &Database, mode: Mode) -> Session {
     let target = database.target.with_application_name("victim");
     let parameters = database.parameters();
     let session = Session::connect(&target, &parameters, mode);
-    database.runtime.block_on(session).unwrap()
+    database.bed.runtime.block_on(session).unwrap()
 }
 
 /// Runs a transaction, and meanwhile, once it waits, a statement.
@@ -86,7 +85,7 @@ fn run_and_meanwhile(
         }
         client.batch_execute(statement).await.unwrap();
     };
-    database.runtime.block_on(async {
+    database.bed.runtime.block_on(async {
         let (outcome, ()) = tokio::join!(session.run(transaction), meanwhile);
         outcome.map(|_| ())
     })
@@ -94,7 +93,7 @@ fn run_and_meanwhile(
 
 #[test]
 fn what_takes_too_long_is_a_timeout() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let name = &database.target.database;
     for (setting, code) in [("statement_timeout", "57014"), ("lock_timeout", "55P03")] {
         database.execute(&format!("ALTER DATABASE {name} SET {setting} = '100ms'"));
@@ -117,7 +116,7 @@ fn what_takes_too_long_is_a_timeout() {
 
 #[test]
 fn a_server_that_takes_no_writes_is_read_only() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let name = &database.target.database;
     database.execute(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
     for mode in Mode::ALL {
@@ -134,7 +133,7 @@ fn a_server_that_takes_no_writes_is_read_only() {
 
 #[test]
 fn the_victim_of_a_deadlock_can_go_on() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         // The other side locks in the wrong order, and is patient: the session is the victim.
         let other = Blocker::hold(
@@ -142,7 +141,7 @@ fn the_victim_of_a_deadlock_can_go_on() {
             "SET LOCAL deadlock_timeout = '60s'; SELECT 1 FROM tpcc.stock WHERE s_i_id = 5 FOR UPDATE",
         );
         let mut session = victim(&database, mode);
-        let error = database.runtime.block_on(async {
+        let error = database.bed.runtime.block_on(async {
             let locked =
                 other.0.batch_execute("SELECT 1 FROM tpcc.stock WHERE s_i_id = 1 FOR UPDATE");
             let locked = async {
@@ -161,7 +160,7 @@ fn the_victim_of_a_deadlock_can_go_on() {
 
 #[test]
 fn a_session_that_is_ended_at_work_is_lost() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     // A call of a function commits by itself: it may have. Statements before COMMIT commit nothing.
     for (mode, unknown) in [(Mode::Procedures, true), (Mode::Statements, false)] {
         let blocker = Blocker::hold(&database, CUSTOMER_LOCK);
@@ -181,7 +180,7 @@ fn a_session_that_is_ended_at_work_is_lost() {
 
 #[test]
 fn a_session_that_is_ended_while_idle_has_nothing_unknown() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         let mut session = victim(&database, mode);
         database.run(&mut session, &payment()).unwrap();
@@ -191,6 +190,9 @@ fn a_session_that_is_ended_while_idle_has_nothing_unknown() {
         while database.number(gone) > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
+        // In the session's runtime, which only now sees that its connection has ended.
+        let pause = async { tokio::time::sleep(Duration::from_millis(10)).await };
+        database.bed.runtime.block_on(pause);
         let error = database.run(&mut session, &payment()).unwrap_err();
         let expected = (ErrorClass::ConnectionLost, Some("57P01"), false);
         assert_eq!(facts(&error), expected, "{mode}: {error}");
@@ -210,7 +212,7 @@ fn at_commit(database: &Database, action: &str) {
 
 #[test]
 fn a_session_that_is_ended_during_its_commit_knows_nothing() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     at_commit(&database, "PERFORM 1 FROM tpcc.item WHERE i_id = 1 FOR UPDATE");
     for mode in Mode::ALL {
         let lock = "SELECT 1 FROM tpcc.item WHERE i_id = 1 FOR UPDATE";
@@ -228,7 +230,7 @@ fn a_session_that_is_ended_during_its_commit_knows_nothing() {
 
 #[test]
 fn a_commit_that_the_server_refuses_is_no_commit() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     at_commit(&database, "RAISE EXCEPTION ''refused'' USING ERRCODE = ''40001''");
     for mode in Mode::ALL {
         let mut session = database.session(mode);
@@ -242,7 +244,7 @@ fn a_commit_that_the_server_refuses_is_no_commit() {
 
 #[test]
 fn damaged_data_is_a_constraint() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     // The next number exists already.
     database.execute("UPDATE tpcc.district SET d_next_o_id = 3000 WHERE d_id = 1");
     for mode in Mode::ALL {
@@ -253,12 +255,12 @@ fn damaged_data_is_a_constraint() {
 
 #[test]
 fn a_caller_who_stops_waiting_leaves_a_usable_session() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     for mode in Mode::ALL {
         let blocker = Blocker::hold(&database, CUSTOMER_LOCK);
         let mut session = database.session(mode);
         let transaction = payment();
-        database.runtime.block_on(async {
+        database.bed.runtime.block_on(async {
             let limit = Duration::from_millis(100);
             assert!(tokio::time::timeout(limit, session.run(&transaction)).await.is_err());
         });
@@ -274,7 +276,7 @@ fn a_caller_who_stops_waiting_leaves_a_usable_session() {
 
 #[test]
 fn a_server_that_is_not_there_is_a_lost_connection() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let nowhere = Target {
         address: Address::Tcp("127.0.0.1".to_string()),
         // Privileged, and unused on any sane host.
@@ -283,6 +285,7 @@ fn a_server_that_is_not_there_is_a_lost_connection() {
     };
     let parameters = database.parameters();
     let error = database
+        .bed
         .runtime
         .block_on(Session::connect(&nowhere, &parameters, Mode::Procedures))
         .err()
@@ -290,6 +293,7 @@ fn a_server_that_is_not_there_is_a_lost_connection() {
     assert_eq!(facts(&error), (ErrorClass::ConnectionLost, None, false), "{error}");
     let missing = database.target.with_database("missing");
     let error = database
+        .bed
         .runtime
         .block_on(Session::connect(&missing, &parameters, Mode::Procedures))
         .err()

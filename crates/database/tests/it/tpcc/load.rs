@@ -4,13 +4,10 @@ use std::fs::File;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use underlay_database::Engine;
 use underlay_database::tpcc::{CheckMoment, LoadOptions, LoadProgress, LoadStage, describe, load};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip, parameters};
 use underlay_workload::tpcc::population::{Table, order_line_count};
-
-use super::harness::{
-    Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, empty_database, loaded_database,
-    parameters,
-};
 
 fn name(table: Table) -> String {
     format!("tpcc.{}", if table == Table::Order { "orders" } else { table.as_str() })
@@ -45,7 +42,7 @@ const LEFT_ALONE: &str = "SELECT count(*) FROM pg_class JOIN pg_namespace n ON n
 
 #[test]
 fn a_load_passes_every_check() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let report = database.check(CheckMoment::AfterLoad, None);
     assert!(report.is_clean(), "{:#?}", report.failures().collect::<Vec<_>>());
     let ids: Vec<&str> = report.results.iter().map(|result| result.id).collect();
@@ -56,14 +53,14 @@ fn a_load_passes_every_check() {
         let sql = format!("SELECT count(*) FROM {}", name(table));
         assert_eq!(database.number(&sql), rows(table), "{}", name(table));
     }
-    let described = database.runtime.block_on(describe(&database.target)).unwrap();
+    let described = database.bed.runtime.block_on(describe(&database.target)).unwrap();
     assert_eq!(described.parameters, parameters(TWO_WAREHOUSES));
 }
 
 #[test]
 fn many_loaders_load_the_same_rows() {
-    let few = database_or_skip!(loaded_database(TWO_WAREHOUSES));
-    let many = database_or_skip!(empty_database());
+    let few = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
+    let many = or_skip!(Database::empty(Engine::Postgresql));
     let seen = Mutex::new(Vec::new());
     let options = LoadOptions {
         // Enough to divide the tables among the loaders.
@@ -89,20 +86,17 @@ fn many_loaders_load_the_same_rows() {
 
 #[test]
 fn rows_are_frozen_whatever_is_written_elsewhere() {
-    let elsewhere = database_or_skip!(empty_database());
-    let database = database_or_skip!(empty_database());
+    let database = or_skip!(Database::empty(Engine::Postgresql));
+    database.execute("CREATE DATABASE elsewhere");
+    let (elsewhere, runtime) = (database.target.with_database("elsewhere"), &database.bed.runtime);
     // Every snapshot that is taken from now on reaches back to this, in all databases.
-    let writer = elsewhere.runtime.block_on(elsewhere.target.connect()).unwrap();
+    let writer = runtime.block_on(elsewhere.connect()).unwrap();
     let begin = writer.batch_execute("BEGIN; SELECT pg_current_xact_id()");
-    elsewhere.runtime.block_on(begin).unwrap();
+    runtime.block_on(begin).unwrap();
     let left_alone = AtomicI64::new(0);
     let progress = |progress: LoadProgress| {
         if progress.stage == LoadStage::Rows && left_alone.load(Ordering::Relaxed) == 0 {
-            // Loaders are at work in a runtime of their own.
-            let count = std::thread::scope(|scope| {
-                scope.spawn(|| database.number(LEFT_ALONE)).join().unwrap()
-            });
-            left_alone.store(count, Ordering::Relaxed);
+            left_alone.store(database.number(LEFT_ALONE), Ordering::Relaxed);
         }
     };
     let options = LoadOptions { parallel: 6, progress: &progress };
@@ -110,12 +104,12 @@ fn rows_are_frozen_whatever_is_written_elsewhere() {
     assert_eq!(unfrozen(&database), Vec::<String>::new());
     assert_eq!(left_alone.into_inner(), 9, "autovacuum is kept away during the load");
     assert_eq!(database.number(LEFT_ALONE), 0);
-    elsewhere.runtime.block_on(writer.batch_execute("ROLLBACK")).unwrap();
+    runtime.block_on(writer.batch_execute("ROLLBACK")).unwrap();
 }
 
 #[test]
 fn pages_without_rows_are_not_waited_for() {
-    let database = database_or_skip!(empty_database());
+    let database = or_skip!(Database::empty(Engine::Postgresql));
     let unused = AtomicI64::new(0);
     // What connections leave that make a table longer at once, with rows after it, or a vacuum would cut it off. So many
     // changed rows have no room before it, and whether a page there is found by the server differs.
@@ -127,7 +121,7 @@ fn pages_without_rows_are_not_waited_for() {
     };
     let progress = |progress: LoadProgress| {
         if progress.stage == LoadStage::Settle && unused.swap(1, Ordering::Relaxed) == 0 {
-            std::thread::scope(|scope| scope.spawn(leave_a_page).join().unwrap());
+            leave_a_page();
         }
     };
     let options = LoadOptions { parallel: 2, progress: &progress };

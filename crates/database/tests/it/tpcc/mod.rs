@@ -1,8 +1,6 @@
 //! TPC-C on a real PostgreSQL: load, transactions, checks.
 //!
-//! One server and one loaded database serve all tests; a test that changes data works on a copy.
-
-mod harness;
+//! Each test has a server of its own, which starts from a loaded database that is kept.
 
 pub(crate) mod breakages;
 mod broken;

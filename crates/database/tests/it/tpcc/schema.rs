@@ -3,23 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use underlay_core::RootSeed;
-use underlay_database::ErrorClass;
 use underlay_database::tpcc::{
     LoadOptions, LoadStage, Mode, Session, TpccError, describe, drop_schema, load,
 };
+use underlay_database::{Engine, ErrorClass};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip, parameters};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
-use super::harness::{
-    Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, empty_database, loaded_database,
-    parameters,
-};
-
 fn described(database: &Database) -> Result<(), TpccError> {
-    database.runtime.block_on(async { describe(&database.target).await.map(|_| ()) })
+    database.bed.runtime.block_on(async { describe(&database.target).await.map(|_| ()) })
 }
 
 fn dropped(database: &Database) -> Result<(), TpccError> {
-    database.runtime.block_on(async { drop_schema(&database.target).await })
+    database.bed.runtime.block_on(async { drop_schema(&database.target).await })
 }
 
 fn loaded(database: &Database, warehouses: u32) -> Result<(), TpccError> {
@@ -29,7 +25,7 @@ fn loaded(database: &Database, warehouses: u32) -> Result<(), TpccError> {
 
 #[test]
 fn a_foreign_schema_is_never_touched() {
-    let database = database_or_skip!(empty_database());
+    let database = or_skip!(Database::empty(Engine::Postgresql));
     assert!(matches!(described(&database), Err(TpccError::NotLoaded)));
     assert!(matches!(dropped(&database), Err(TpccError::NotLoaded)));
     database.execute("CREATE SCHEMA tpcc; CREATE TABLE tpcc.warehouse (w_id integer)");
@@ -43,7 +39,7 @@ fn a_foreign_schema_is_never_touched() {
 
 #[test]
 fn a_population_is_not_loaded_over() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     assert!(matches!(loaded(&database, ONE_WAREHOUSE), Err(TpccError::AlreadyLoaded)));
     described(&database).unwrap();
     dropped(&database).unwrap();
@@ -52,7 +48,7 @@ fn a_population_is_not_loaded_over() {
 
 #[test]
 fn an_interrupted_load_is_incomplete() {
-    let database = database_or_skip!(empty_database());
+    let database = or_skip!(Database::empty(Engine::Postgresql));
     let killed = AtomicBool::new(false);
     let options = LoadOptions {
         parallel: 2,
@@ -60,8 +56,7 @@ fn an_interrupted_load_is_incomplete() {
             if progress.stage == LoadStage::Rows && progress.rows > 50_000 {
                 // All loaders at once, as a crash of the server would.
                 if !killed.swap(true, Ordering::Relaxed) {
-                    std::thread::scope(|scope| scope.spawn(|| kill_loaders(&database)).join())
-                        .unwrap();
+                    kill_loaders(&database);
                 }
             }
         },
@@ -74,7 +69,7 @@ fn an_interrupted_load_is_incomplete() {
     assert!(matches!(loaded(&database, ONE_WAREHOUSE), Err(TpccError::AlreadyLoaded)));
     let parameters = parameters(ONE_WAREHOUSE);
     let connected = Session::connect(&database.target, &parameters, Mode::Procedures);
-    let refused = database.runtime.block_on(connected).err().unwrap();
+    let refused = database.bed.runtime.block_on(connected).err().unwrap();
     assert!(refused.message.contains("incomplete"), "{refused}");
     dropped(&database).unwrap();
     loaded(&database, ONE_WAREHOUSE).unwrap();
@@ -90,11 +85,11 @@ fn kill_loaders(database: &Database) {
 
 #[test]
 fn a_session_refuses_another_population() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let connect = |warehouses, seed| {
         let parameters = Parameters::new(warehouses, RootSeed(seed), Entropy::FULL).unwrap();
         let session = Session::connect(&database.target, &parameters, Mode::Statements);
-        database.runtime.block_on(session).map(|_| ())
+        database.bed.runtime.block_on(session).map(|_| ())
     };
     connect(2, 42).unwrap();
     for refused in [connect(1, 42), connect(2, 43)] {

@@ -1,12 +1,12 @@
 //! What each of the five transactions does to the rows, to the row.
 
+use underlay_database::Engine;
 use underlay_database::tpcc::{Mode, Session};
+use underlay_testbed::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, or_skip};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
     Transaction, UNUSED_ITEM,
 };
-
-use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
 
 /// An order of (item, supplying warehouse, quantity) by customer 11.
 fn order(warehouse: u32, district: u32, lines: &[(u32, u32, u32)]) -> Transaction {
@@ -41,7 +41,7 @@ fn taken(stock: i64, quantity: i64) -> i64 {
 
 #[test]
 fn remote_lines_take_from_the_remote_stock() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     // Items whose stock is just enough, and just not.
     let with = |warehouse: u32, quantity: i64| {
         let sql = format!(
@@ -90,7 +90,7 @@ fn remote_lines_take_from_the_remote_stock() {
 
 #[test]
 fn the_same_item_twice_counts_twice() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     for (index, mode) in Mode::ALL.into_iter().enumerate() {
         let item = 500 + index as u32;
         let stock =
@@ -115,7 +115,7 @@ fn the_same_item_twice_counts_twice() {
 
 #[test]
 fn an_intended_rollback_does_its_work_and_leaves_nothing() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let before = database.content();
     for (index, mode) in Mode::ALL.into_iter().enumerate() {
         let item = 100 + index as u32;
@@ -168,7 +168,7 @@ fn names_with_middle(database: &Database) -> Vec<(String, i64, i64)> {
 
 #[test]
 fn a_payment_by_name_is_for_the_customer_in_the_middle() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let mut cents = 100_000;
     for mode in Mode::ALL {
         let mut session = database.session(mode);
@@ -193,7 +193,7 @@ fn a_payment_by_name_is_for_the_customer_in_the_middle() {
 
 #[test]
 fn a_payment_moves_money_and_notes_bad_credit() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let customer = |credit: &str, place: usize| {
         database.number(&format!(
             "SELECT c_id FROM tpcc.customer WHERE c_w_id = 2 AND c_d_id = 9 AND c_credit = '{credit}' \
@@ -238,7 +238,7 @@ fn a_payment_moves_money_and_notes_bad_credit() {
 
 #[test]
 fn a_delivery_takes_the_oldest_order_of_each_district() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     // Nothing to deliver in district 3.
     database.execute(
         "DELETE FROM tpcc.order_line WHERE ol_w_id = 2 AND ol_d_id = 3 AND ol_o_id > 2100; \
@@ -281,7 +281,7 @@ fn call(database: &Database, columns: &str, function: &str) -> String {
 
 #[test]
 fn an_order_status_is_the_latest_order_of_the_customer() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     for (name, count, middle) in names_with_middle(&database) {
         let by_name = format!("order_status_transaction(1, 5, NULL, '{name}')");
         assert_eq!(call(&database, "out_c_id", &by_name), middle.to_string(), "one of {count}");
@@ -327,7 +327,7 @@ fn an_order_status_is_the_latest_order_of_the_customer() {
 
 #[test]
 fn a_stock_level_counts_items_of_the_last_twenty_orders() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     let mut session = database.session(Mode::Procedures);
     // A remote line: its item counts by the stock of the home warehouse, and once however often it occurs.
     for _ in 0..3 {
@@ -357,7 +357,7 @@ fn a_stock_level_counts_items_of_the_last_twenty_orders() {
 
 #[test]
 fn a_new_order_answers_with_all_that_the_specification_asks_for() {
-    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, TWO_WAREHOUSES));
     // Both texts contain ORIGINAL, one of them does, none does.
     let original = |item: u32, text: &str, stock_text: &str| {
         database.execute(&format!(
@@ -388,7 +388,7 @@ fn a_new_order_answers_with_all_that_the_specification_asks_for() {
 
 #[test]
 fn a_customer_who_does_not_exist_is_an_error_and_changes_nothing() {
-    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let database = or_skip!(Database::loaded(Engine::Postgresql, ONE_WAREHOUSE));
     let before = database.content();
     let nobody = || CustomerSelector::ByLastName("NOBODY".to_string());
     for mode in Mode::ALL {
