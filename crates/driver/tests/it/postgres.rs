@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::managed::Listen;
 use underlay_database::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, TpccConnector, check,
     load, order_numbers,
@@ -13,10 +12,10 @@ use underlay_database::{Engine, ErrorClass, Target};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
-use underlay_host::skip;
+use underlay_testbed::{NoServer, TestServer, or_skip};
 use underlay_workload::tpcc::{Entropy, Parameters, Profile, TpccAccounting, TransactionType};
 
-use crate::support::TestServer;
+use crate::support::small;
 
 const WAREHOUSES: u32 = 1;
 
@@ -27,13 +26,12 @@ struct Bench {
 }
 
 impl Bench {
-    /// None where there is no server program.
-    fn set_up() -> Option<Bench> {
-        let host = TestServer::start(Engine::Postgresql, Listen::UnixSocket)?;
+    fn set_up() -> Result<Bench, NoServer> {
+        let host = TestServer::start(Engine::Postgresql, small(Engine::Postgresql))?;
         let parameters = Parameters::new(WAREHOUSES, RootSeed(3), Entropy::FULL).unwrap();
         let options = LoadOptions { parallel: 2, progress: &|_| {} };
         load(&host.target(), &parameters, &options).unwrap();
-        Some(Bench { host, parameters })
+        Ok(Bench { host, parameters })
     }
 
     fn target(&self) -> Target {
@@ -52,7 +50,7 @@ impl Bench {
 
     fn order_numbers(&self) -> OrderNumbers {
         let (target, tables) = (self.target(), TableNames::underlay());
-        self.host.runtime.block_on(order_numbers(&target, &tables)).unwrap()
+        self.host.bed.runtime.block_on(order_numbers(&target, &tables)).unwrap()
     }
 
     /// All conditions, and the ledger against the order numbers before the run.
@@ -64,7 +62,7 @@ impl Bench {
             ledger: Some((&summary.accounting.ledger, before)),
             tables: &TableNames::underlay(),
         };
-        let report = self.host.runtime.block_on(check(&self.target(), options)).unwrap();
+        let report = self.host.bed.runtime.block_on(check(&self.target(), options)).unwrap();
         let failures: Vec<_> = report.failures().collect();
         assert!(failures.is_empty(), "{failures:#?}");
         let orders = summary.totals.of(TransactionType::NewOrder);
@@ -79,7 +77,7 @@ fn wait(millis: u64) {
 /// One server for all scenes, because loading it costs more than all of them.
 #[test]
 fn a_real_server_is_driven_killed_and_driven_again() {
-    let Some(mut bench) = Bench::set_up() else { skip!("no PostgreSQL server programs found") };
+    let mut bench = or_skip!(Bench::set_up());
     open_loop(&bench);
     locked_out(&bench);
     hammerdb_like(&bench);
@@ -132,7 +130,7 @@ fn locked_out(bench: &Bench) {
     driver.set_users(4);
     wait(500);
     driver.tick();
-    let tick = bench.host.runtime.block_on(async {
+    let tick = bench.host.bed.runtime.block_on(async {
         let mut client = bench.target().connect().await.unwrap();
         let lock = client.transaction().await.unwrap();
         lock.batch_execute("LOCK TABLE tpcc.district IN ACCESS EXCLUSIVE MODE").await.unwrap();

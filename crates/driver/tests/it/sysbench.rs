@@ -4,22 +4,20 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{TestServer, commits, work_until};
-use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
-use underlay_database::managed::Listen;
-use underlay_database::mariadb::connect;
 use underlay_database::sysbench::{
     Session, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, load,
     prepare_bulk, tally,
 };
 use underlay_database::{Address, Engine, ErrorClass};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
-use underlay_host::skip;
+use underlay_testbed::{TestServer, or_skip, texts};
 use underlay_workload::sysbench::{
     Distribution, Outcome, Parameters, SHAPE, Script, Sysbench, SysbenchAccounting,
 };
 use underlay_workload::transactional::Workload;
+
+use crate::support::{commits, small, work_until};
 
 const USERS: u32 = 4;
 
@@ -28,32 +26,13 @@ fn parameters(script: Script) -> Parameters {
 }
 
 fn wait<T>(host: &TestServer, work: impl Future<Output = T>) -> T {
-    host.runtime.block_on(work)
+    host.bed.runtime.block_on(work)
 }
 
 /// Carries out statements in turn and returns the first column of the first row of the last, a number.
 fn execute(host: &TestServer, statements: &[&str]) -> Option<i64> {
-    let target = host.target();
-    wait(host, async {
-        let mut number = None;
-        match target.engine {
-            Engine::Postgresql => {
-                let client = target.connect().await.unwrap();
-                for sql in statements {
-                    let rows = client.query(*sql, &[]).await.unwrap();
-                    number = rows.first().map(|row| row.get(0));
-                }
-            }
-            Engine::Mariadb => {
-                let mut conn = connect(&target).await.unwrap();
-                for sql in statements {
-                    number = conn.query_first(*sql).await.unwrap();
-                }
-                conn.disconnect().await.unwrap();
-            }
-        }
-        number
-    })
+    let answers: Vec<_> = statements.iter().map(|sql| texts(&host.target(), sql)).collect();
+    answers.last()?.first().map(|text| text.parse().unwrap())
 }
 
 fn tally_now(host: &TestServer) -> Tally {
@@ -91,9 +70,7 @@ fn real_tables_of_mariadb_are_driven_by_both() {
 
 /// One server for all scenes: starting it costs more than most of them.
 fn all_scenes(engine: Engine) {
-    let Some(mut host) = TestServer::start(engine, Listen::UnixSocket) else {
-        skip!("no {engine} server programs found")
-    };
+    let mut host = or_skip!(TestServer::start(engine, small(engine)));
     if engine == Engine::Mariadb {
         execute(&host, &["CREATE DATABASE scenes"]);
         host.database = Some("scenes");
@@ -168,7 +145,7 @@ fn bulk_tables_of_others_are_left_alone(host: &TestServer) {
 fn every_script_does_what_it_says(host: &TestServer) {
     let target = host.target();
     wait(host, prepare_bulk(&target, 1)).unwrap();
-    host.runtime.block_on(async {
+    host.bed.runtime.block_on(async {
         let mut session = Session::connect(&target, 3).await.unwrap();
         for script in Script::ALL {
             let mut user = Sysbench::new(parameters(script)).user(0, RootSeed(2));

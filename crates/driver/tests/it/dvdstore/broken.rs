@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use underlay_database::Engine;
 use underlay_database::dvdstore::{self, CheckResult, Tally};
+use underlay_testbed::TestServer;
 use underlay_workload::dvdstore::DvdStoreAccounting;
 
 use super::{assert_clean, parameters, tally_now, texts, wait};
-use crate::support::TestServer;
 
 /// What breaks a condition, and its id. Portable; carried out with foreign keys switched off, never committed.
 const BREAKAGES: &[(&str, &str)] = &[

@@ -7,20 +7,18 @@ mod steps;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::support::{TestServer, commits, work_until};
-use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
 use underlay_database::dvdstore::{
     DvdStoreConnector, DvdStoreError, Session, Tally, check, describe, drop_tables, identity, load,
     tally,
 };
-use underlay_database::managed::Listen;
-use underlay_database::mariadb::connect;
-use underlay_database::{Engine, ErrorClass};
+use underlay_database::{Engine, ErrorClass, Target};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix};
-use underlay_host::skip;
+use underlay_testbed::{TestServer, execute, or_skip};
 use underlay_workload::dvdstore::population::Table;
 use underlay_workload::dvdstore::{Behaviour, DvdStore, DvdStoreAccounting, Parameters, Step};
+
+use crate::support::{commits, small, work_until};
 
 const USERS: u32 = 4;
 
@@ -30,42 +28,23 @@ fn parameters() -> Parameters {
 }
 
 fn wait<T>(host: &TestServer, work: impl Future<Output = T>) -> T {
-    host.runtime.block_on(work)
+    host.bed.runtime.block_on(work)
 }
 
 /// The first column of all rows of a statement as text.
 fn texts(host: &TestServer, sql: &str) -> Vec<String> {
-    let target = host.target();
-    wait(host, async {
-        match target.engine {
-            Engine::Postgresql => {
-                let client = target.connect().await.unwrap();
-                client.batch_execute("SET search_path = dvdstore").await.unwrap();
-                let messages = client.simple_query(sql).await.unwrap();
-                let text = |message: &tokio_postgres::SimpleQueryMessage| match message {
-                    tokio_postgres::SimpleQueryMessage::Row(row) => {
-                        Some(row.get(0).unwrap_or_default().to_string())
-                    }
-                    _ => None,
-                };
-                messages.iter().filter_map(text).collect()
-            }
-            Engine::Mariadb => {
-                let mut conn = connect(&target).await.unwrap();
-                let rows: Vec<mysql_async::Row> = conn.query(sql).await.unwrap();
-                conn.disconnect().await.unwrap();
-                rows.into_iter()
-                    .map(|row| row.get::<Option<String>, _>(0).flatten().unwrap_or_default())
-                    .collect()
-            }
-        }
-    })
+    underlay_testbed::texts(&shop(host), sql)
 }
 
 fn number(host: &TestServer, sql: &str) -> i64 {
-    let texts = texts(host, sql);
-    assert_eq!(texts.len(), 1, "{sql}: {texts:?}");
-    texts[0].parse().unwrap_or_else(|_| panic!("{sql}: {}", texts[0]))
+    underlay_testbed::number(&shop(host), sql)
+}
+
+/// The database, where the shop's tables have no schema.
+fn shop(host: &TestServer) -> Target {
+    let options =
+        (host.target().engine == Engine::Postgresql).then(|| "-c search_path=dvdstore".to_string());
+    Target { session_options: options, ..host.target() }
 }
 
 fn tally_now(host: &TestServer) -> Tally {
@@ -84,17 +63,13 @@ fn assert_clean(host: &TestServer, run: Option<(&Tally, &DvdStoreAccounting)>, w
 
 #[test]
 fn a_shop_is_driven_on_postgresql() {
-    let Some(host) = TestServer::start(Engine::Postgresql, Listen::UnixSocket) else {
-        skip!("no PostgreSQL server programs found")
-    };
+    let host = or_skip!(TestServer::start(Engine::Postgresql, small(Engine::Postgresql)));
     scenes(host);
 }
 
 #[test]
 fn a_shop_is_driven_on_mariadb() {
-    let Some(mut host) = TestServer::start(Engine::Mariadb, Listen::UnixSocket) else {
-        skip!("no MariaDB server programs found")
-    };
+    let mut host = or_skip!(TestServer::start(Engine::Mariadb, small(Engine::Mariadb)));
     host.database = Some("shop");
     scenes(host);
 }
@@ -217,21 +192,12 @@ fn only_what_underlay_made_is_removed(host: &TestServer) {
     let again = wait(host, drop_tables(&target));
     assert!(matches!(again, Err(DvdStoreError::NotLoaded)), "{again:?}");
     // Somebody else's tables are neither loaded over, nor driven, nor removed.
-    wait(host, async {
-        match target.engine {
-            Engine::Postgresql => {
-                let client = target.connect().await.unwrap();
-                let sql = "CREATE SCHEMA dvdstore; CREATE TABLE dvdstore.orders (orderid integer)";
-                client.batch_execute(sql).await.unwrap();
-            }
-            Engine::Mariadb => {
-                let mut conn = connect(&target.with_database("")).await.unwrap();
-                conn.query_drop("CREATE DATABASE shop").await.unwrap();
-                conn.query_drop("CREATE TABLE shop.orders (orderid int)").await.unwrap();
-                conn.disconnect().await.unwrap();
-            }
-        }
-    });
+    let (server, schema) = match target.engine {
+        Engine::Postgresql => (target.clone(), "dvdstore"),
+        Engine::Mariadb => (target.with_database(""), "shop"),
+    };
+    execute(&server, &format!("CREATE SCHEMA {schema}"));
+    execute(&server, &format!("CREATE TABLE {schema}.orders (orderid int)"));
     assert!(matches!(load(&target, &parameters(), 1), Err(DvdStoreError::Foreign)));
     assert!(matches!(wait(host, drop_tables(&target)), Err(DvdStoreError::Foreign)));
     let refused = wait(host, Session::connect(&target, &parameters())).err().unwrap();

@@ -1,6 +1,7 @@
 //! Every step by itself: what it returns and what it changes.
 
 use underlay_database::dvdstore::Session;
+use underlay_testbed::TestServer;
 use underlay_workload::dvdstore::population::{Catalogue, Table};
 use underlay_workload::dvdstore::{
     DvdStore, DvdStoreAccounting, Line, Outcome, Step, Transaction, tax_cents,
@@ -8,7 +9,6 @@ use underlay_workload::dvdstore::{
 use underlay_workload::transactional::Workload;
 
 use super::{assert_clean, number, parameters, tally_now, texts, wait};
-use crate::support::TestServer;
 
 pub fn every_step_does_what_it_says(host: &TestServer) {
     let before = tally_now(host);

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use underlay_database::session::Commits;
 use underlay_database::{Engine, transaction_counter};
 use underlay_driver::DriveSummary;
-
-use super::TestServer;
+use underlay_testbed::TestServer;
 
 /// What sessions of PostgreSQL do beside the load at most, on both sides of it: their own set-up, which a server may hand in
 /// late, and ours.
@@ -14,7 +13,7 @@ const ASIDE: u64 = 200;
 
 /// The engine's counter so far.
 pub fn counted(host: &TestServer) -> u64 {
-    host.runtime.block_on(transaction_counter::count(&host.target())).unwrap().transactions()
+    host.bed.runtime.block_on(transaction_counter::count(&host.target())).unwrap().transactions()
 }
 
 /// The counter has grown since `before` by what the types' commits come to.
