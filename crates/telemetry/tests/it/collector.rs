@@ -1,7 +1,6 @@
 //! The collector as a whole: against a real kernel, a real PostgreSQL under load, a server that dies
 //! and comes back, and a host on which nothing can be read.
 
-use crate::support::{TestServer, runtime};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_core::series::SeriesKind;
-use underlay_database::Target;
+use underlay_database::{Engine, Target};
 use underlay_telemetry::{
     CATALOGUE, CgroupTarget, Collector, Item, Roots, SamplingRates, SourceInfo, Status, Targets,
     VolumeTarget, WaitKey,
 };
+use underlay_testbed::{NoServer, TestServer, execute, or_skip, runtime, text, texts};
 
 const HOT_CLIENTS: usize = 6;
 
@@ -130,24 +130,21 @@ fn targets(server: Option<&TestServer>) -> Targets {
         databases: Vec::new(),
         origin: Instant::now(),
         database: server.map(TestServer::target),
-        processes: server
-            .map(|server| ("postgres".to_string(), server.pid()))
-            .into_iter()
-            .collect(),
+        processes: server.map(|server| ("postgres".to_string(), pid(server))).into_iter().collect(),
         cgroup: None,
         volumes: Vec::new(),
         extra: Vec::new(),
     }
 }
 
-fn server() -> Option<TestServer> {
-    match TestServer::start() {
-        Ok(server) => Some(server),
-        Err(reason) => {
-            eprintln!("skip: {reason}");
-            None
-        }
-    }
+fn server() -> Result<TestServer, NoServer> {
+    let small = [("fsync", "off"), ("shared_buffers", "32MB"), ("max_connections", "50")];
+    TestServer::start(Engine::Postgresql, &small)
+}
+
+/// Its first process.
+fn pid(server: &TestServer) -> u32 {
+    server.server.pid().expect("the server runs")
 }
 
 /// Views that this server may be too old to have, with columns of versions 16, 17 and 18.
@@ -172,12 +169,14 @@ const VIEWS_OF_LATER_VERSIONS: &str = "
 
 #[test]
 fn a_loaded_server_is_observed_from_all_sides() {
-    let Some(server) = server() else { return };
-    server.execute(
+    let server = or_skip!(server());
+    execute(
+        &server.target(),
         "CREATE TABLE hot (n int8); INSERT INTO hot VALUES (0); CREATE TABLE cold (k int8, t text)",
     );
-    let is_old = server.is_true("SELECT to_regclass('pg_catalog.pg_stat_io') IS NULL");
-    server.execute(VIEWS_OF_LATER_VERSIONS);
+    let is_old =
+        text(&server.target(), "SELECT to_regclass('pg_catalog.pg_stat_io') IS NULL") == "t";
+    execute(&server.target(), VIEWS_OF_LATER_VERSIONS);
     let load = Load::start(&server.target());
     let (sink, items) = channel();
     let mut targets = targets(Some(&server));
@@ -304,16 +303,16 @@ fn later_versions_are_discovered(heard: &Heard) {
 
 #[test]
 fn a_crash_is_missing_values_and_then_recovery() {
-    let Some(mut server) = server() else { return };
+    let mut server = or_skip!(server());
     let (sink, items) = channel();
     let rates =
         SamplingRates { waits_per_second: 50, ..SamplingRates::every(Duration::from_millis(100)) };
     let collector = Collector::start_with(targets(Some(&server)), &rates, sink);
     std::thread::sleep(Duration::from_millis(700));
-    server.kill();
+    server.server.kill().unwrap();
     std::thread::sleep(Duration::from_millis(700));
-    server.restart();
-    assert!(collector.set_process("postgres", server.pid()));
+    server.server.start().unwrap();
+    assert!(collector.set_process("postgres", pid(&server)));
     assert!(!collector.set_process("ghost", 1));
     std::thread::sleep(Duration::from_millis(1500));
     let began_to_stop = Instant::now();
@@ -355,14 +354,18 @@ fn a_crash_is_missing_values_and_then_recovery() {
 fn a_frozen_session_is_given_up_and_replaced() {
     use rustix::process::{Pid, Signal, kill_process};
 
-    let Some(server) = server() else { return };
-    server.execute("CREATE ROLE plain LOGIN");
+    let server = or_skip!(server());
+    execute(&server.target(), "CREATE ROLE plain LOGIN");
     let (sink, items) = channel();
     let mut targets = targets(Some(&server));
     targets.database = Some(Target { user: "plain".to_string(), ..server.target() });
     let collector = Collector::start(targets, Duration::from_millis(200), sink);
     std::thread::sleep(Duration::from_millis(1000));
-    let sessions = server.sessions_named("underlay-telemetry");
+    let sessions = texts(
+        &server.target(),
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'underlay-telemetry'",
+    );
+    let sessions: Vec<i32> = sessions.iter().map(|pid| pid.parse().expect("a number")).collect();
     assert_eq!(sessions.len(), 2, "one for statistics, one for waits");
     let signal = |signal| {
         for pid in sessions.iter().filter_map(|pid| Pid::from_raw(*pid)) {
@@ -395,16 +398,18 @@ fn a_frozen_session_is_given_up_and_replaced() {
 /// them out. Without a maintenance database the sessions are sampled from the observed one.
 #[test]
 fn the_observer_knows_its_own_transactions() {
-    let Some(server) = server() else { return };
-    server.execute("CREATE DATABASE quiet");
+    let server = or_skip!(server());
+    execute(&server.target(), "CREATE DATABASE quiet");
     let quiet = server.target().with_database("quiet");
+    const DATABASES: &str = "SELECT datname FROM pg_stat_activity \
+         WHERE application_name = 'underlay-telemetry' ORDER BY 1";
     let observed = |seconds| {
         let (sink, items) = channel();
         let mut targets = targets(None);
         targets.database = Some(quiet.clone());
         let collector = Collector::start(targets, Duration::from_millis(250), sink);
         std::thread::sleep(Duration::from_secs(seconds));
-        let used = server.databases_of("underlay-telemetry", &quiet);
+        let used = texts(&quiet, DATABASES);
         collector.stop();
         (Heard::all(&items), used)
     };
@@ -416,7 +421,7 @@ fn the_observer_knows_its_own_transactions() {
     assert!(own > 80.0, "{own}");
     assert!((own - counted).abs() < 35.0, "the server counts {counted}, the observer {own}");
 
-    server.execute_at(&quiet, "ALTER DATABASE postgres RENAME TO gone");
+    execute(&quiet, "ALTER DATABASE postgres RENAME TO gone");
     let (heard, used) = observed(1);
     assert_eq!(used, ["quiet", "quiet"]);
     assert_eq!(*heard.status("waits"), Status::Available);

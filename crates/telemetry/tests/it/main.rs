@@ -3,4 +3,3 @@
 mod collector;
 mod mariadb;
 mod reference;
-mod support;

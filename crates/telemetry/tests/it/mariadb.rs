@@ -1,7 +1,5 @@
 //! The sessions of a real MariaDB: a row lock that somebody keeps, and a log that everybody waits for.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -9,18 +7,12 @@ use std::time::{Duration, Instant};
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use tokio::runtime::{Builder, Runtime};
-use underlay_database::Target;
-use underlay_database::managed::Listen;
-use underlay_database::mariadb::{Server, ServerSpec, connect, find_installs};
-use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
+use underlay_database::mariadb::connect;
+use underlay_database::{Engine, Target};
 use underlay_telemetry::{Collector, Item, SourceInfo, Status, Targets, WaitKey};
+use underlay_testbed::{NoServer, TestServer, execute, or_skip, runtime};
 
 const WAITERS: usize = 3;
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
-}
 
 async fn session(target: &Target) -> Conn {
     connect(target).await.unwrap()
@@ -62,79 +54,32 @@ fn sum(counts: &[(WaitKey, u32)], wanted: impl Fn(&WaitKey) -> bool) -> f64 {
     counts.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| f64::from(*count)).sum()
 }
 
-/// A server of one test with a table, and what removes it.
-struct Stand {
-    server: Server,
-    teardown: Teardown,
-    target: Target,
-    _folder: tempfile::TempDir,
-}
-
-impl Stand {
-    /// None where there is no server program.
-    fn start(settings: &[(&str, &str)]) -> Option<Stand> {
-        let install = find_installs(None, None).into_iter().next()?;
-        // On a disk: the server writes with direct I/O, which memory file systems refuse.
-        let dir = tempfile::Builder::new().prefix("underlay-waits").tempdir_in("/var/tmp").unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
-        let path = dir.path().canonicalize().unwrap();
-        let state = StateDir::at(path.join("state")).unwrap();
-        let teardown = Teardown::create(&state, "test").unwrap();
-        let small = [("innodb_log_file_size", "16M")];
-        let settings = small.iter().chain(settings);
-        let spec = ServerSpec {
-            name: "waits".to_string(),
-            install,
-            data: path.join("data"),
-            wal: path.join("redo"),
-            backup: path.join("backup"),
-            settings: settings.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-            run_as: unprivileged_user().unwrap(),
-            cgroup: None,
-            runtime_dir: path.join("run"),
-            listen: Listen::UnixSocket,
-        };
-        let mut server = Server::create(&teardown, spec).unwrap();
-        server.start().unwrap();
-        let target = server.target();
-        runtime().block_on(async {
-            let mut conn = session(&target).await;
-            for sql in [
-                "CREATE DATABASE shop",
-                "CREATE TABLE shop.t (id int PRIMARY KEY, n int) ENGINE=InnoDB",
-                "INSERT INTO shop.t SELECT seq, 0 FROM shop.seq_1_to_10",
-            ] {
-                conn.query_drop(sql).await.unwrap();
-            }
-        });
-        let target = target.with_database("shop");
-        Some(Stand { server, teardown, target, _folder: dir })
+/// A server with a table.
+fn stand(settings: &[(&str, &str)]) -> Result<TestServer, NoServer> {
+    let settings = [&[("innodb_log_file_size", "16M")], settings].concat();
+    let stand = TestServer::start(Engine::Mariadb, &settings)?;
+    for sql in [
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (id int PRIMARY KEY, n int) ENGINE=InnoDB",
+        "INSERT INTO shop.t SELECT seq, 0 FROM shop.seq_1_to_10",
+    ] {
+        execute(&stand.target(), sql);
     }
-}
-
-impl Drop for Stand {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        self.teardown.unwind();
-    }
+    Ok(TestServer { database: Some("shop"), ..stand })
 }
 
 #[test]
 fn row_locks_with_their_holders_and_the_log_are_seen() {
-    let Some(stand) = Stand::start(&[]) else {
-        skip!("no MariaDB 10.6 or MySQL 8 on this host");
-    };
-    a_kept_row_lock(&stand.target);
-    a_busy_log(&stand.target);
+    let stand = or_skip!(stand(&[]));
+    a_kept_row_lock(&stand.target());
+    a_busy_log(&stand.target());
 }
 
 /// Whether the server says for what its threads wait is told, with what would make it so.
 #[test]
 fn without_the_performance_schema_a_note_says_what_is_missing() {
-    let Some(stand) = Stand::start(&[]) else {
-        skip!("no MariaDB 10.6 or MySQL 8 on this host");
-    };
-    let items = items_of(&stand.target, || thread::sleep(Duration::from_millis(500)));
+    let stand = or_skip!(stand(&[]));
+    let items = items_of(&stand.target(), || thread::sleep(Duration::from_millis(500)));
     let waits = source(&items, "waits").unwrap().1;
     let reason = waits.status.reason().unwrap_or_default();
     assert!(reason.starts_with("performance_schema is off: "), "{reason}");
@@ -151,16 +96,10 @@ fn the_performance_schema_names_waits_and_files() {
         ("performance_schema_consumer_events_waits_current", "ON"),
         ("performance_schema_instrument", "wait/synch/%=ON"),
     ];
-    let Some(stand) = Stand::start(&on) else {
-        skip!("no MariaDB 10.6 or MySQL 8 on this host");
-    };
-    let target = &stand.target;
+    let stand = or_skip!(stand(&on));
+    let target = &stand.target();
     // A wait that lasts as long as we say, and that the thread's state leaves without a class.
-    let items = items_of(target, || {
-        runtime().block_on(async {
-            session(target).await.query_drop("SELECT sleep(2)").await.unwrap();
-        });
-    });
+    let items = items_of(target, || execute(target, "SELECT sleep(2)"));
     assert_eq!(source(&items, "waits").unwrap().1.status, Status::Available);
     assert!(is_noted(&items, "performance_schema = on"), "{items:?}");
     let counts: Vec<(WaitKey, u32)> = items
