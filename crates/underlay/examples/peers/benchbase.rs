@@ -278,7 +278,7 @@ mod tests {
                     continue;
                 }
             };
-            let Some(stand) = Stand::start(engine) else {
+            let Ok(stand) = Stand::start(engine) else {
                 eprintln!("skip: no {engine} server programs on this host");
                 continue;
             };

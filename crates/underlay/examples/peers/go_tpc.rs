@@ -146,7 +146,7 @@ tpmC: 18390.7, tpmTotal: 40871.2, efficiency: 143004.1%
             skip!("no {PROGRAM} on PATH");
         }
         for engine in Engine::ALL {
-            let Some(stand) = Stand::start(engine) else {
+            let Ok(stand) = Stand::start(engine) else {
                 eprintln!("skip: no {engine} server programs on this host");
                 continue;
             };

@@ -312,7 +312,7 @@ mod tests {
             Err(reason) => skip!("{reason}"),
         };
         for engine in Engine::ALL {
-            let Some(stand) = Stand::start(engine) else {
+            let Ok(stand) = Stand::start(engine) else {
                 eprintln!("skip: no {engine} server programs on this host");
                 continue;
             };

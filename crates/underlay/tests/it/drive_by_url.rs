@@ -12,87 +12,56 @@ mod lost_server;
 mod rights;
 mod stopped;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use self::certificates::Certificates;
 use crate::common::{Bench, Ended, cannot_run_servers};
-use mysql_async::prelude::Queryable;
 use serde_json::Value;
-use underlay_database::managed::{Listen, Server, ServerSpec, find_installs};
-use underlay_database::{Engine, Target, mariadb};
-use underlay_host::{StateDir, Teardown, unprivileged_user};
+use underlay_database::Engine;
+use underlay_database::managed::Listen;
+use underlay_testbed::{Bed, NoServer, TestServer, execute, or_skip, settings};
 
 const WORKLOADS: [&str; 5] = ["tpcc", "sysbench", "dvdstore", "batch", "warehouse"];
 
 /// A server that demands TLS, with its directory.
 struct Stranger {
-    server: Server,
+    host: TestServer,
     certificates: Certificates,
-    teardown: Teardown,
     bench: Bench,
-    // After the stack, which is unwound first.
-    _dir: tempfile::TempDir,
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        self.teardown.unwind();
-    }
 }
 
 impl Stranger {
-    fn new(engine: Engine) -> Option<Stranger> {
-        let install = find_installs(engine, None).into_iter().next()?;
-        let dir = tempfile::Builder::new().prefix("underlay-url").tempdir_in("/var/tmp").unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
-        let path = dir.path().canonicalize().unwrap();
-        let state = StateDir::at(path.join("state")).unwrap();
-        let teardown = Teardown::create(&state, "test").unwrap();
-        let certificates = Certificates::make(&path.join("certificates"));
+    fn new(engine: Engine) -> Result<Stranger, NoServer> {
+        let bed = Bed::on_disk(engine)?;
+        let certificates = Certificates::make(&bed.path.join("certificates"));
         let file = |name: &str| certificates.path(name).display().to_string();
-        let settings: BTreeMap<String, String> = match engine {
-            Engine::Postgresql => [("fsync", "off".to_string())].map(owned).into(),
+        let settings = match engine {
+            Engine::Postgresql => settings(&[("fsync", "off")]),
             // By the unambiguous beginnings of their names: of its own accord a managed server has no TLS.
-            Engine::Mariadb => [
-                ("ssl_ce", file("server.pem")),
-                ("ssl_k", file("server.key")),
-                ("require_secure", "ON".to_string()),
-                ("innodb_flush_log_at_trx_commit", "2".to_string()),
-                ("innodb_doublewrite", "OFF".to_string()),
-            ]
-            .map(owned)
-            .into(),
+            Engine::Mariadb => settings(&[
+                ("ssl_ce", &file("server.pem")),
+                ("ssl_k", &file("server.key")),
+                ("require_secure", "ON"),
+                ("innodb_flush_log_at_trx_commit", "2"),
+                ("innodb_doublewrite", "OFF"),
+            ]),
         };
-        let spec = ServerSpec {
-            name: "url".to_string(),
-            install,
-            data: path.join("data"),
-            wal: path.join("wal"),
-            backup: path.join("backup"),
-            settings,
-            run_as: unprivileged_user().unwrap(),
-            cgroup: None,
-            runtime_dir: path.join("run"),
-            listen: Listen::Loopback,
-        };
-        let mut server = Server::create(&teardown, spec).unwrap();
-        server.start().unwrap();
-        let stranger = Stranger { server, certificates, teardown, bench: Bench::new(), _dir: dir };
+        let host = TestServer::start_on(bed, |spec| {
+            (spec.settings, spec.listen) = (settings, Listen::Loopback);
+        });
+        let stranger = Stranger { host, certificates, bench: Bench::new() };
         if engine == Engine::Postgresql {
-            stranger.demand_tls(&path);
+            stranger.demand_tls();
         }
-        Some(stranger)
+        Ok(stranger)
     }
 
     /// PostgreSQL's server learns it while it runs.
-    fn demand_tls(&self, path: &Path) {
+    fn demand_tls(&self) {
         let rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
-        fs::write(path.join("run/pg_hba.conf"), rules).unwrap();
+        fs::write(self.host.server.log_path().with_file_name("pg_hba.conf"), rules).unwrap();
         for (name, file) in [("ssl_cert_file", "server.pem"), ("ssl_key_file", "server.key")] {
             let file = self.certificates.path(file);
             self.execute("", &format!("ALTER SYSTEM SET {name} = '{}'", file.display()));
@@ -107,7 +76,7 @@ impl Stranger {
 
     /// As the administrator, over the Unix socket.
     fn execute(&self, database: &str, sql: &str) {
-        let mut target = self.server.target();
+        let mut target = self.host.server.target();
         if !database.is_empty() {
             target = target.with_database(database);
         }
@@ -115,11 +84,11 @@ impl Stranger {
     }
 
     fn password(&self) -> String {
-        self.server.tcp_target().unwrap().password.unwrap().reveal().to_string()
+        self.host.server.tcp_target().unwrap().password.unwrap().reveal().to_string()
     }
 
     fn url(&self) -> String {
-        let tcp = self.server.tcp_target().unwrap();
+        let tcp = self.host.server.tcp_target().unwrap();
         let roots = self.certificates.path("roots.pem");
         match tcp.engine {
             Engine::Postgresql => format!(
@@ -168,7 +137,7 @@ impl Stranger {
     }
 
     fn command(&self, url: &str, workload: &str, arguments: &[&str]) -> Command {
-        let variable = match self.server.target().engine {
+        let variable = match self.host.server.target().engine {
             Engine::Postgresql => "PGPASSWORD",
             Engine::Mariadb => "MYSQL_PWD",
         };
@@ -197,26 +166,6 @@ impl Stranger {
         assert_eq!(value["sessions"]["certificate_verified"], "name", "{value:#}");
         value
     }
-}
-
-fn owned((name, value): (&str, String)) -> (String, String) {
-    (name.to_string(), value)
-}
-
-fn execute(target: &Target, sql: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        match target.engine {
-            Engine::Postgresql => {
-                target.connect().await.unwrap().batch_execute(sql).await.expect(sql);
-            }
-            Engine::Mariadb => {
-                let mut conn = mariadb::connect(target).await.unwrap();
-                conn.query_drop(sql).await.expect(sql);
-                conn.disconnect().await.unwrap();
-            }
-        }
-    });
 }
 
 /// The smallest of each workload.
@@ -283,7 +232,7 @@ fn a_load_that_is_stopped_is_incomplete(stranger: &Stranger) {
 
 /// Tables of somebody else where each workload would put its own, in the default place.
 fn what_is_not_ours_stays(stranger: &Stranger) {
-    let engine = stranger.server.target().engine;
+    let engine = stranger.host.server.target().engine;
     for workload in WORKLOADS {
         let (place, table) = match (engine, workload) {
             (Engine::Postgresql, "sysbench") => ("public", "sbtest1"),
@@ -340,13 +289,10 @@ fn the_password_is_in_no_file(stranger: &Stranger) {
 
 /// A server of an engine for what `scenes` do one after the other, and a look for its password afterwards.
 fn at_a_stranger(engine: Engine, scenes: &[fn(&Stranger)]) {
-    let stranger = match cannot_run_servers() {
-        None => Stranger::new(engine),
-        Some(_) => None,
-    };
-    let Some(stranger) = stranger else {
-        underlay_host::skip!("needs the server programs of {engine}");
-    };
+    if let Some(reason) = cannot_run_servers() {
+        underlay_host::skip!("{reason}");
+    }
+    let stranger = or_skip!(Stranger::new(engine));
     scenes.iter().for_each(|scene| scene(&stranger));
     the_password_is_in_no_file(&stranger);
 }

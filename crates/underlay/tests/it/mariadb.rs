@@ -3,9 +3,10 @@
 
 use crate::common::{Bench, cannot_run_servers};
 use serde_json::Value;
+use underlay_database::Engine;
 use underlay_database::managed::{Listen, StopMode};
-use underlay_database::mariadb::{Server, ServerSpec, find_installs};
-use underlay_host::{StateDir, Teardown, unprivileged_user};
+use underlay_database::mariadb::find_installs;
+use underlay_testbed::{Bed, TestServer, or_skip};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON on standard output")
@@ -158,27 +159,9 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
         return;
     }
     let bench = Bench::with_shared_templates();
-    let place = tempfile::Builder::new().prefix("underlay-url").tempdir_in("/var/tmp").unwrap();
-    let path = place.path().canonicalize().unwrap();
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o711)).unwrap();
-    let state = StateDir::at(path.join("state")).unwrap();
-    let teardown = Teardown::create(&state, "test").unwrap();
-    let spec = ServerSpec {
-        name: "url".to_string(),
-        install: find_installs(None, None).remove(0),
-        data: path.join("data"),
-        wal: path.join("redo"),
-        backup: path.join("backup"),
-        settings: Default::default(),
-        run_as: unprivileged_user().unwrap(),
-        cgroup: None,
-        runtime_dir: path.join("run"),
-        listen: Listen::Loopback,
-    };
-    let mut server = Server::create(&teardown, spec).unwrap();
-    server.start().unwrap();
-    let target = server.tcp_target().unwrap().with_database("shop");
+    let bed = or_skip!(Bed::on_disk(Engine::Mariadb));
+    let mut host = TestServer::start_on(bed, |spec| spec.listen = Listen::Loopback);
+    let target = host.server.tcp_target().unwrap().with_database("shop");
     let url = target.to_string();
     let password = target.password.as_ref().unwrap().reveal().to_string();
     let drive_of = |workload: &str, arguments: &[&str]| {
@@ -235,6 +218,5 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
     assert_eq!(results.len(), 40, "{warehouse:#}");
     assert!(results.iter().all(|result| result["outcome"] == "ok"), "{warehouse:#}");
     drive_of("warehouse", &["--drop"]);
-    server.stop(StopMode::Fast).unwrap();
-    teardown.unwind();
+    host.server.stop(StopMode::Fast).unwrap();
 }

@@ -3,11 +3,12 @@
 
 pub mod stand;
 
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::UNIX_EPOCH;
+use std::{env, fs};
+
+use underlay_testbed::{folder_of_build, passable_folder};
 
 /// A folder for one test: Underlay's state, studies and records. Removed at the end.
 pub struct Bench {
@@ -18,12 +19,7 @@ impl Bench {
     pub fn new() -> Bench {
         // Below the system's folder for temporary files, and open to traversal: the database server runs as
         // another user.
-        let folder = tempfile::Builder::new()
-            .prefix("underlay-test-")
-            .tempdir()
-            .expect("a temporary folder");
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711)).expect("permissions");
-        Bench { folder }
+        Bench { folder: passable_folder(&env::temp_dir()) }
     }
 
     /// A folder whose loaded databases are shared with other tests: each population is loaded once per build of the program.
@@ -31,7 +27,8 @@ impl Bench {
         let bench = Bench::new();
         fs::create_dir(bench.state()).expect("a state folder");
         fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o711)).expect("permissions");
-        symlink(shared_templates(), bench.state().join("templates")).expect("a link");
+        let templates = folder_of_build(Path::new(env!("CARGO_BIN_EXE_underlay")));
+        symlink(templates, bench.state().join("templates")).expect("a link");
         bench
     }
 
@@ -128,26 +125,6 @@ pub fn control_groups_of(pid: u32) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-/// Where tests that are not about loading keep the databases they loaded. Those of another build are removed: it may have
-/// loaded them otherwise.
-fn shared_templates() -> PathBuf {
-    let built = fs::metadata(env!("CARGO_BIN_EXE_underlay"))
-        .and_then(|program| program.modified())
-        .expect("the program's age")
-        .duration_since(UNIX_EPOCH)
-        .expect("a time after 1970");
-    let of_builds = Path::new(env!("CARGO_TARGET_TMPDIR")).join("templates");
-    let own = of_builds.join(built.as_nanos().to_string());
-    fs::create_dir_all(&own).expect("a folder of templates");
-    for other in fs::read_dir(&of_builds).expect("the folder of templates").flatten() {
-        if other.path() != own {
-            // Another test may be removing it too.
-            let _ = fs::remove_dir_all(other.path());
-        }
-    }
-    own
 }
 
 /// A program that ended.

@@ -1,12 +1,11 @@
 //! A loaded database on an emulated datastore, with users, checks and a ledger.
 
 use super::{Bench, cannot_run_servers};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_database::Target;
-use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::postgres::{Server, ServerSpec, find_installs};
 use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
     TableNames, TpccConnector, check, load, order_numbers,
@@ -14,6 +13,7 @@ use underlay_database::tpcc::{
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Timing, VolumeRequest, open};
 use underlay_driver::{DriveSpec, DriveSummary, Driver};
 use underlay_host::{FileSystem, StateDir, Teardown, unprivileged_user};
+use underlay_testbed::spec_in;
 use underlay_workload::tpcc::{Entropy, Parameters, TpccAccounting};
 
 const SERVER_LIMIT: Duration = Duration::from_secs(2);
@@ -60,22 +60,14 @@ impl Stand {
         // Loading at the speed of the devices would measure nothing.
         datastore.set_timing(Timing::Off).expect("timing off");
         let directory = |index: usize, name: &str| datastore.volumes()[index].path.join(name);
-        let mut server = Server::create(
-            &teardown,
-            ServerSpec {
-                name: "power-cut".to_string(),
-                install: find_installs(None).remove(0),
-                data: directory(0, "pgdata"),
-                wal: directory(1, "pgwal"),
-                backup: directory(0, "backup"),
-                settings: BTreeMap::from([("shared_buffers".to_string(), "128MB".to_string())]),
-                run_as: user,
-                cgroup: None,
-                runtime_dir: scratch.join("pg"),
-                listen: Listen::UnixSocket,
-            },
-        )
-        .expect("a cluster");
+        let buffers = [("shared_buffers", "128MB")];
+        let spec = ServerSpec {
+            data: directory(0, "pgdata"),
+            wal: directory(1, "pgwal"),
+            backup: directory(0, "backup"),
+            ..spec_in(&scratch, find_installs(None).remove(0), "power-cut", &buffers)
+        };
+        let mut server = Server::create(&teardown, spec).expect("a cluster");
         server.start().expect("a running server");
         let parameters = Parameters::new(1, RootSeed(seed), Entropy::FULL).expect("parameters");
         load(&server.target(), &parameters, &LoadOptions { parallel: 2, progress: &|_| {} })

@@ -1,9 +1,9 @@
 //! Tables of somebody else where a workload's tables go: refused, replaced when their place is named, and never more than
 //! those that have the workload's names.
 
-use mysql_async::prelude::Queryable;
 use serde_json::json;
-use underlay_database::{Engine, Target, mariadb};
+use underlay_database::Engine;
+use underlay_testbed::number;
 
 use super::{Stranger, WORKLOADS, size};
 
@@ -27,25 +27,6 @@ fn name_of(engine: Engine, place: &str) -> String {
     }
 }
 
-/// A number from the administrator's session.
-pub fn number(target: &Target, sql: &str) -> i64 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        match target.engine {
-            Engine::Postgresql => {
-                let client = target.connect().await.unwrap();
-                client.query_one(sql, &[]).await.expect(sql).get(0)
-            }
-            Engine::Mariadb => {
-                let mut conn = mariadb::connect(target).await.unwrap();
-                let number: Option<i64> = conn.query_first(sql).await.expect(sql);
-                conn.disconnect().await.unwrap();
-                number.expect(sql)
-            }
-        }
-    })
-}
-
 struct Place<'a> {
     stranger: &'a Stranger,
     place: &'a str,
@@ -54,13 +35,13 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn new(stranger: &'a Stranger, workload: &'a str) -> Place<'a> {
-        let engine = stranger.server.target().engine;
+        let engine = stranger.host.server.target().engine;
         let (place, table) = place_of(engine, workload);
         Place { stranger, place, table }
     }
 
     fn make(&self) {
-        let kind = match self.stranger.server.target().engine {
+        let kind = match self.stranger.host.server.target().engine {
             Engine::Postgresql => "SCHEMA",
             Engine::Mariadb => "DATABASE",
         };
@@ -82,7 +63,7 @@ impl<'a> Place<'a> {
 
     fn rows(&self, table: &str) -> i64 {
         let sql = format!("SELECT count(*) FROM {}.{table}", self.place);
-        number(&self.stranger.server.target(), &sql)
+        number(&self.stranger.host.server.target(), &sql)
     }
 
     /// Tables and the like that are there.
@@ -91,7 +72,7 @@ impl<'a> Place<'a> {
             "SELECT count(*) FROM information_schema.tables WHERE table_schema = '{}'",
             self.place
         );
-        number(&self.stranger.server.target(), &sql)
+        number(&self.stranger.host.server.target(), &sql)
     }
 }
 
@@ -103,7 +84,7 @@ fn load_of(workload: &str) -> Vec<&str> {
 pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
     for workload in WORKLOADS {
         let there = Place::new(stranger, workload);
-        let name = name_of(stranger.server.target().engine, there.place);
+        let name = name_of(stranger.host.server.target().engine, there.place);
         let load = load_of(workload);
         let drive = |arguments: &[&str]| stranger.drive(workload, arguments);
         let replace = ["--replace-foreign", name.as_str()];
@@ -124,7 +105,7 @@ pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
         untouched();
 
         // A trigger of another table, of a name that the load gives one of its own.
-        if (stranger.server.target().engine, workload) == (Engine::Mariadb, "dvdstore") {
+        if (stranger.host.server.target().engine, workload) == (Engine::Mariadb, "dvdstore") {
             let Place { place, .. } = there;
             there.execute(&format!(
                 "CREATE TRIGGER {place}.restock BEFORE UPDATE ON {place}.precious FOR EACH ROW SET NEW.a = OLD.a"
@@ -175,7 +156,7 @@ pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
 pub fn what_is_in_use_is_not_replaced(stranger: &Stranger) {
     let there = Place::new(stranger, "tpcc");
     let place = there.place;
-    let name = name_of(stranger.server.target().engine, place);
+    let name = name_of(stranger.host.server.target().engine, place);
     let refused = |why: &str| {
         let load = load_of("tpcc");
         let ended = stranger.drive("tpcc", &[&load[..], &["--replace-foreign", &name]].concat());
@@ -199,7 +180,7 @@ pub fn what_is_in_use_is_not_replaced(stranger: &Stranger) {
 }
 
 pub fn the_servers_own_databases_are_refused(stranger: &Stranger) {
-    let (from, databases): (&str, &[&str]) = match stranger.server.target().engine {
+    let (from, databases): (&str, &[&str]) = match stranger.host.server.target().engine {
         Engine::Postgresql => ("/postgres?", &["template1"]),
         Engine::Mariadb => ("?", &["mysql", "information_schema", "SYS"]),
     };
@@ -219,7 +200,7 @@ pub fn tpcc_of_others_is_checked_as_it_is(stranger: &Stranger) {
     let there = Place::new(stranger, "tpcc");
     let place = there.place;
     let drive = |arguments: &[&str]| stranger.drive("tpcc", arguments);
-    if stranger.server.target().engine == Engine::Postgresql {
+    if stranger.host.server.target().engine == Engine::Postgresql {
         // The other scenes left it: an empty schema of somebody else.
         there.execute(&format!("DROP SCHEMA {place}"));
     }
@@ -238,7 +219,7 @@ pub fn tpcc_of_others_is_checked_as_it_is(stranger: &Stranger) {
     there.execute(&format!("UPDATE {place}.district SET d_next_o_id = d_next_o_id + 1"));
     assert_eq!(drive(&["--check", "--foreign-tables"]).code, Some(5));
     // Its routines go with its tables.
-    let name = name_of(stranger.server.target().engine, place);
+    let name = name_of(stranger.host.server.target().engine, place);
     let value = stranger.succeed("tpcc", &["--drop", "--replace-foreign", &name]);
     assert_eq!(value["replaced"]["tables"].as_array().map(Vec::len), Some(9), "{value:#}");
     assert_eq!(value["replaced"]["routines"].as_array().map(Vec::len), Some(5), "{value:#}");
@@ -282,6 +263,6 @@ pub fn sysbench_of_others_is_driven_as_far_as_it_goes(stranger: &Stranger) {
     assert!(dropped.contains("dropped 1 tables for bulk inserts"), "{dropped}");
     assert_eq!(there.tables(), 2);
     assert_eq!(stranger.drive("sysbench", &["--drop"]).code, Some(2));
-    let name = name_of(stranger.server.target().engine, there.place);
+    let name = name_of(stranger.host.server.target().engine, there.place);
     stranger.succeed("sysbench", &["--drop", "--replace-foreign", &name]);
 }

@@ -29,12 +29,12 @@ pub fn what_was_not_delivered_ends_with_exit_code_6(stranger: &Stranger) {
 
 /// Whether a run of sysbench has its lock.
 fn is_running(stranger: &Stranger) -> bool {
-    let target = stranger.server.target();
+    let target = stranger.host.server.target();
     let database = match target.engine {
         Engine::Postgresql => "postgres",
         Engine::Mariadb => "sbtest",
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = underlay_testbed::runtime();
     runtime.block_on(run_lock::is_held(&target.with_database(database), "sysbench")).unwrap()
 }
 

@@ -5,33 +5,32 @@ use std::time::Duration;
 
 use serde_json::Value;
 use underlay_database::Engine;
+use underlay_testbed::{number, or_skip};
 
 use super::Stranger;
-use super::foreign::number;
 use super::stopped::{has_rows, wait_until};
 
 /// Longer than the warm-up, and than it takes the program to see that the load is over.
 const A_WHILE: Duration = Duration::from_secs(3);
 
 fn what_users_saw_outlives_the_server(engine: Engine) {
-    let Some(mut stranger) = Stranger::new(engine) else {
-        underlay_host::skip!("no {engine} on this host");
-    };
+    let mut stranger = or_skip!(Stranger::new(engine));
     stranger.succeed("tpcc", &["--load", "--warehouses", "1"]);
     let thinking = ["--users", "2", "--key-think", "1", "--warm-up", "0s", "--duration", "1s"];
     let value = stranger.succeed("tpcc", &thinking);
     assert_eq!(value["run"]["warm_up_too_short"], true, "{value:#}");
     let arguments = ["--users", "2", "--warm-up", "1s", "--duration", "8s", "--json"];
-    let payments = |it: &Stranger| number(&it.server.target(), "SELECT count(*) FROM tpcc.history");
+    let payments =
+        |it: &Stranger| number(&it.host.server.target(), "SELECT count(*) FROM tpcc.history");
     let paid_before = payments(&stranger);
     let mut child = stranger.begin_at(&stranger.url(), "tpcc", &arguments);
     // What comes before the load takes as long as the host likes.
     wait_until("a load", &mut child, || payments(&stranger) > paid_before);
     std::thread::sleep(A_WHILE);
     // Not back before the load has ended.
-    stranger.server.kill().expect("our server");
+    stranger.host.server.kill().expect("our server");
     std::thread::sleep(3 * A_WHILE);
-    stranger.server.start().expect("it recovers");
+    stranger.host.server.start().expect("it recovers");
     let ended = stranger.ended(child, "tpcc");
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     let value: Value = serde_json::from_str(&ended.stdout).expect("JSON");
@@ -54,8 +53,8 @@ fn an_insertion_that_lost_its_server_is_incomplete(stranger: &mut Stranger) {
     let arguments = ["--run", "--rows", &rows.to_string(), "--json"];
     let mut child = stranger.begin_at(&stranger.url(), "batch", &arguments);
     wait_until("an insertion", &mut child, || has_rows(stranger));
-    stranger.server.kill().expect("our server");
-    stranger.server.start().expect("it recovers");
+    stranger.host.server.kill().expect("our server");
+    stranger.host.server.start().expect("it recovers");
     let ended = stranger.ended(child, "batch");
     assert_eq!(ended.code, Some(4), "{}{}", ended.stdout, ended.stderr);
     let value: Value = serde_json::from_str(&ended.stdout).expect("JSON");

@@ -13,11 +13,11 @@ struct Novice<'a> {
 
 impl<'a> Novice<'a> {
     fn new(stranger: &'a Stranger, name: &str) -> Novice<'a> {
-        let administrator = stranger.server.tcp_target().unwrap().user;
+        let administrator = stranger.host.server.tcp_target().unwrap().user;
         let password = stranger.password();
         stranger.execute(
             "",
-            &match stranger.server.target().engine {
+            &match stranger.host.server.target().engine {
                 Engine::Postgresql => format!("CREATE ROLE {name} LOGIN PASSWORD '{password}'"),
                 Engine::Mariadb => format!("CREATE USER {name}@'%' IDENTIFIED BY '{password}'"),
             },
@@ -54,7 +54,7 @@ impl<'a> Novice<'a> {
 
 pub fn who_lacks_rights_is_told_which(stranger: &Stranger) {
     const BRIEFLY: [&str; 7] = ["--run", "--users", "2", "--warm-up", "0s", "--duration", "1s"];
-    let engine = stranger.server.target().engine;
+    let engine = stranger.host.server.target().engine;
     for workload in WORKLOADS {
         let load = [&[if workload == "batch" { "--run" } else { "--load" }][..], size(workload)];
         let load = load.concat();
@@ -80,7 +80,7 @@ pub fn who_lacks_rights_is_told_which(stranger: &Stranger) {
 pub fn a_run_that_is_not_allowed_is_no_result(stranger: &Stranger) {
     stranger.succeed("sysbench", &[&["--load"][..], size("sysbench")].concat());
     let reader = Novice::new(stranger, "only_reads");
-    let reading = match stranger.server.target().engine {
+    let reading = match stranger.host.server.target().engine {
         Engine::Postgresql => "GRANT SELECT ON ALL TABLES IN SCHEMA public TO only_reads",
         Engine::Mariadb => "GRANT SELECT ON sbtest.* TO only_reads@'%'",
     };

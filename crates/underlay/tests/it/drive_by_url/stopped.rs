@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 use rustix::process::{Pid, Signal, kill_process};
 use underlay_database::{Engine, mariadb};
+use underlay_testbed::number;
 
-use super::foreign::number;
 use super::{Stranger, size};
 use crate::common::Ended;
 
@@ -16,8 +16,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Does `work` while a session of the administrator keeps what `sql` locked.
 fn while_locked<T>(stranger: &Stranger, sql: &[String], work: impl FnOnce() -> T) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let target = stranger.server.target();
+    let runtime = underlay_testbed::runtime();
+    let target = stranger.host.server.target();
     match target.engine {
         Engine::Postgresql => {
             let client = runtime.block_on(target.connect()).unwrap();
@@ -42,7 +42,7 @@ fn while_locked<T>(stranger: &Stranger, sql: &[String], work: impl FnOnce() -> T
 pub fn has_rows(stranger: &Stranger) -> bool {
     let is_there = "SELECT count(*) FROM information_schema.tables \
                     WHERE table_schema = 'batch' AND table_name = 'test'";
-    let target = stranger.server.target();
+    let target = stranger.host.server.target();
     number(&target, is_there) == 1 && number(&target, "SELECT count(*) FROM batch.test") > 100
 }
 
@@ -77,7 +77,7 @@ fn interrupt(stranger: &Stranger, mut child: Child, workload: &str) -> Ended {
 
 /// A removal and a comparison that wait for a lock.
 pub fn what_waits_for_a_lock_can_be_stopped(stranger: &Stranger) {
-    let engine = stranger.server.target().engine;
+    let engine = stranger.host.server.target().engine;
     let waiting = || {
         let sql = match engine {
             Engine::Postgresql => "SELECT count(*) FROM pg_locks WHERE NOT granted",
@@ -85,7 +85,7 @@ pub fn what_waits_for_a_lock_can_be_stopped(stranger: &Stranger) {
                 "SELECT count(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table%'"
             }
         };
-        number(&stranger.server.target(), sql) > 0
+        number(&stranger.host.server.target(), sql) > 0
     };
     let lock = |table: &str| match engine {
         Engine::Postgresql => {
