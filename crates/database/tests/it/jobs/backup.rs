@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use super::harness::durable;
 
 /// Sessions beside the backup.
 const SESSIONS: u64 = 4;
-/// How long they run before and after it.
+/// How long they run at least before and after it.
 const ALONE: Duration = Duration::from_millis(300);
 
 /// An order that was acknowledged.
@@ -131,10 +131,15 @@ fn exercise(engine: Engine) {
         |target: &Target| runtime.block_on(order_numbers(target, &TableNames::of(engine))).unwrap();
     let before = numbers(&target);
 
-    let ends = AtomicBool::new(false);
+    let (ends, ordered) = (AtomicBool::new(false), AtomicU64::new(0));
     let (backup, orders) = thread::scope(|scope| {
-        let users = scope.spawn(|| use_until(&target, &parameters, &ends));
+        let users = scope.spawn(|| use_until(&target, &parameters, &ends, &ordered));
         thread::sleep(ALONE);
+        // A server that has read nothing yet may need longer for its first orders.
+        let begin = Instant::now();
+        while ordered.load(Ordering::Relaxed) <= 20 && begin.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(10));
+        }
         let begin = Instant::now();
         let report = server.backup(BackupFormat::Archive).unwrap();
         let backup = Backup { begin, end: Instant::now(), report };
@@ -193,8 +198,13 @@ fn assert_holds(runtime: &Runtime, target: &Target, ledger: &Ledger, before: &Or
     assert_eq!(report.results.len(), 22);
 }
 
-/// The orders of all sessions until they are told to end. Any error fails the test.
-fn use_until(target: &Target, parameters: &Parameters, ends: &AtomicBool) -> Vec<Order> {
+/// The orders of all sessions until `ends`, counted in `ordered` meanwhile. Any error fails the test.
+fn use_until(
+    target: &Target,
+    parameters: &Parameters,
+    ends: &AtomicBool,
+    ordered: &AtomicU64,
+) -> Vec<Order> {
     let sessions = (0..SESSIONS).map(|user| async move {
         let mut session = Session::connect(target, parameters, Mode::Procedures).await.unwrap();
         let mut terminal = Terminal::with_inputs(parameters, user, RootSeed(7));
@@ -207,6 +217,7 @@ fn use_until(target: &Target, parameters: &Parameters, ends: &AtomicBool) -> Vec
                 let (warehouse, district) = (order.warehouse, order.district);
                 let acknowledged = Instant::now();
                 orders.push(Order { sent, acknowledged, warehouse, district, id });
+                ordered.fetch_add(1, Ordering::Relaxed);
             }
         }
         orders

@@ -1,7 +1,7 @@
 //! Batch insertion on both engines: every mode, what a lost server keeps, and what is refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use underlay_core::RootSeed;
 use underlay_database::batch::{
@@ -187,9 +187,18 @@ fn a_killed_server_keeps_what_it_acknowledged(
     let mode = way.0;
     let parameters = Parameters { rows: ROWS_KILLED, seed: RootSeed(7) };
     let wanted = BatchOptions { parameters, ..options(way, 2, false) };
+    let taken = AtomicU64::new(0);
+    let took = |rows| {
+        taken.fetch_add(rows, Ordering::Relaxed);
+    };
     let report = std::thread::scope(|scope| {
-        let inserting = scope.spawn(|| insert(target, &wanted, &|| false).unwrap());
-        std::thread::sleep(Duration::from_millis(600));
+        let inserting = scope.spawn(|| insert_watched(target, &wanted, &|| false, &took).unwrap());
+        // However long the host takes to come to the first rows.
+        let begin = Instant::now();
+        while taken.load(Ordering::Relaxed) <= 10 && begin.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(300));
         running.server.kill().unwrap();
         inserting.join().unwrap()
     });
