@@ -1,7 +1,7 @@
 //! The data warehouse derived from TPC-H, on every engine.
 //!
-//! [`load`] makes and fills the tables, [`power_run`] and [`throughput_run`] ask the queries and carry out the refresh
-//! functions, [`check`] compares what is there, and the answers to all 22 queries, with the rows and answers that the
+//! [`load()`] makes and fills the tables, [`power_run`] and [`throughput_run`] ask the queries and carry out the refresh
+//! functions, [`check()`] compares what is there, and the answers to all 22 queries, with the rows and answers that the
 //! crate `workload` computes without SQL. Engines differ only in their SQL (`sql`), and there in little: types, keys and
 //! settings.
 
