@@ -11,11 +11,12 @@
 use super::chain::{LOCK, Link};
 use super::mariadb_event;
 use super::sample::{Sample, Sampled};
-use super::threads::Doing;
+use super::threads::{Doing, FileCall, Operation};
 use crate::item::WaitKey;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 /// Links and waiters by connection, and the kernel's numbers of the connections' threads.
@@ -24,6 +25,12 @@ pub(super) type Chains = (BTreeMap<i32, Link>, Vec<i32>, BTreeMap<i32, i32>);
 /// Shortest time between two samples. InnoDB refreshes its list of transactions only if the list was not queried
 /// for 100 ms; a client that queries more often gets the same stale list forever.
 pub(super) const PERIOD_MIN: Duration = Duration::from_millis(110);
+
+/// The class of waits for files.
+const IO: &str = "IO";
+/// Writing and flushing the redo log.
+const LOG_FLUSH: &str = "InnodbLogFlush";
+const DATA_FILE_READ: &str = "DataFileRead";
 
 /// What cannot be seen without waits of threads.
 const GAP: &str = "thread states do not distinguish page reads and latch waits \
@@ -177,14 +184,26 @@ pub(super) async fn counts(conn: &mut Conn, knows: &Knows) -> Result<Sample, Err
         .collect())
 }
 
-/// Names the wait of sessions that the server calls running, and whose threads sleep in I/O: outside of a commit
-/// InnoDB's sessions do no I/O of their own but read pages.
-pub(super) fn name_reads(sample: &mut Sample) {
+/// Names the wait of sessions that the server calls running, and whose threads sleep in I/O. What the server says is a
+/// little older than the state of the thread: a session may have begun to commit in between, so the file in `call`
+/// decides. Where it is not known the session reads, because outside of a commit InnoDB's sessions do no other I/O.
+pub(super) fn name_io(sample: &mut Sample, call: impl Fn(i32) -> Option<FileCall>) {
     for session in sample {
         let key = &mut session.key;
         if session.doing == Some(Doing::InIo) && key.state == "active" && key.class.is_empty() {
-            (key.class, key.event) = ("IO".to_string(), "DataFileRead".to_string());
+            let event = call(session.thread).map_or(DATA_FILE_READ, |call| event_of(&call));
+            (key.class, key.event) = (IO.to_string(), event.to_string());
         }
+    }
+}
+
+fn event_of(call: &FileCall) -> &'static str {
+    let name = call.file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    match call.operation {
+        _ if name.starts_with("ib_logfile") => LOG_FLUSH,
+        Operation::Read => DATA_FILE_READ,
+        Operation::Write => "DataFileWrite",
+        Operation::Sync => "DataFileSync",
     }
 }
 
@@ -194,7 +213,7 @@ fn key(sleeps: bool, waits_for_row: bool, state: &str) -> WaitKey {
         _ if sleeps => ("Client", "ClientRead"),
         _ if waits_for_row => ("Lock", "InnodbRow"),
         // Writing and flushing the redo log is what a commit waits for.
-        _ if lower.starts_with("commit") => ("IO", "InnodbLogFlush"),
+        _ if lower.starts_with("commit") => (IO, LOG_FLUSH),
         _ if lower.contains("metadata lock") || lower.contains("table lock") => ("Lock", "table"),
         _ => ("", state),
     };
@@ -208,21 +227,44 @@ fn key(sleeps: bool, waits_for_row: bool, state: &str) -> WaitKey {
 
 #[cfg(test)]
 mod tests {
-    use super::{key, name_reads};
+    use super::{key, name_io};
     use crate::samplers::waits::sample::Sampled;
-    use crate::samplers::waits::threads::Doing;
+    use crate::samplers::waits::threads::{Doing, FileCall, Operation};
 
     #[test]
-    fn a_session_asleep_in_io_outside_of_a_commit_reads() {
-        let of = |state: &str, doing| Sampled::new(1, key(false, false, state), Some(doing));
+    fn a_session_asleep_in_io_outside_of_a_commit_is_named_by_its_file() {
+        let of = |thread, state: &str, doing| {
+            Sampled::new(thread, key(false, false, state), Some(doing))
+        };
         let mut sample = vec![
-            of("Updating", Doing::InIo),
-            of("Updating", Doing::Asleep),
-            of("Commit", Doing::InIo),
+            of(1, "Updating", Doing::InIo),
+            of(1, "Updating", Doing::Asleep),
+            of(1, "Commit", Doing::InIo),
+            of(2, "Updating", Doing::InIo),
+            of(3, "Updating", Doing::InIo),
+            of(4, "Updating", Doing::InIo),
         ];
-        name_reads(&mut sample);
+        name_io(&mut sample, |thread| {
+            let (operation, file) = match thread {
+                2 => (Operation::Sync, "/data/ib_logfile0"),
+                3 => (Operation::Read, "/data/shop/t.ibd"),
+                4 => (Operation::Write, "/data/ibdata1"),
+                _ => return None,
+            };
+            Some(FileCall { operation, file: file.into() })
+        });
         let events: Vec<&str> = sample.iter().map(|session| session.key.event.as_str()).collect();
-        assert_eq!(events, ["DataFileRead", "Updating", "InnodbLogFlush"]);
+        assert_eq!(
+            events,
+            [
+                "DataFileRead",
+                "Updating",
+                "InnodbLogFlush",
+                "InnodbLogFlush",
+                "DataFileRead",
+                "DataFileWrite"
+            ]
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "who a session waits for, at the log or a page, is decided within one sample. It is a session that writes the \
          log or reads a page; if there is none, one that is running or runnable",
         "a holder shown as `idle` had released its lock between the two parts of one query; `unknown` had ended",
-        "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON only the state of a session's thread is known. Reading pages and waiting for latches then look like running. The scheduler's counters still show that they sleep, without a name",
+        "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON only the state of a session's thread is known. A thread asleep in I/O waits for the file of its system call: a log file means the log, any other its data. Waiting for latches looks like running. The scheduler's counters still show such sleep, without a name",
         "MariaDB is asked nine times per second at most: InnoDB renews its list of transactions only when it was not asked for 100 ms",
         "on MySQL lock chains are not followed",
         "at most 64 waiters are followed per sample: use shares of holders, not their number",
@@ -318,7 +318,7 @@ impl Waits {
         let begin = common.now();
         let mut sample = session.run(async |conn| mariadb::counts(conn, &knows).await)?;
         look_at_threads(&mut self.threads, &mut sample);
-        mariadb::name_reads(&mut sample);
+        mariadb::name_io(&mut sample, |thread| self.threads.as_ref()?.file_call(thread));
         let end = common.now();
         let someone_waits = sample.iter().any(|session| session.key.class == chain::LOCK);
         let mut holders = Vec::new();

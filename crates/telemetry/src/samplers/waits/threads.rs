@@ -47,6 +47,22 @@ impl Doing {
     }
 }
 
+/// What a call to the kernel does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read,
+    Write,
+    Sync,
+}
+
+/// The call in which a thread sleeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileCall {
+    pub(super) operation: Operation,
+    /// Where the file is, as the kernel names it.
+    pub(super) file: PathBuf,
+}
+
 /// The files of one thread.
 #[derive(Debug)]
 struct Files {
@@ -101,6 +117,16 @@ impl Threads {
         found
     }
 
+    /// The call on a file in which a thread sleeps; `None` where it is in no such call, or may not be looked at.
+    pub(super) fn file_call(&self, thread: i32) -> Option<FileCall> {
+        self.known.get(&thread)?.as_ref()?;
+        let folder = self.proc.join(thread.to_string());
+        let text = std::fs::read_to_string(folder.join("syscall")).ok()?;
+        let (operation, descriptor) = call_on_descriptor(&text)?;
+        let file = std::fs::read_link(folder.join("fd").join(descriptor.to_string())).ok()?;
+        Some(FileCall { operation, file })
+    }
+
     /// Closes the files of threads that are not among `seen`, sorted, or are too many.
     pub(super) fn keep(&mut self, seen: &[i32]) {
         let mut kept = 0;
@@ -148,13 +174,29 @@ fn state_letter(stat: &[u8]) -> Option<u8> {
     stat.get(end_of_name + 2).copied()
 }
 
+/// The operation of a call and the number of its file, from a text such as `17 0x2b 0x7f...`: the call's number and
+/// its arguments. A thread that runs has the text `running`.
+fn call_on_descriptor(text: &str) -> Option<(Operation, u64)> {
+    let mut words = text.split_ascii_whitespace();
+    let operation = match words.next()?.parse().ok()? {
+        libc::SYS_read | libc::SYS_readv | libc::SYS_pread64 | libc::SYS_preadv => Operation::Read,
+        libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 | libc::SYS_pwritev => {
+            Operation::Write
+        }
+        libc::SYS_fsync | libc::SYS_fdatasync => Operation::Sync,
+        _ => return None,
+    };
+    let descriptor = words.next()?.strip_prefix("0x")?;
+    Some((operation, u64::from_str_radix(descriptor, 16).ok()?))
+}
+
 fn first_number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.split_ascii_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Doing, Threads, state_letter};
+    use super::{Doing, FileCall, Operation, Threads, call_on_descriptor, state_letter};
     use std::path::Path;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
@@ -169,6 +211,43 @@ mod tests {
             assert_eq!(read_back(doing), Some(doing));
         }
         assert_eq!(Doing::of(b'Z'), None);
+    }
+
+    #[test]
+    fn calls_on_files_are_told_apart() {
+        let of = |number: i64| call_on_descriptor(&format!("{number} 0x2b 0x7f00 0x4000 0x0"));
+        assert_eq!(of(libc::SYS_pread64), Some((Operation::Read, 43)));
+        assert_eq!(of(libc::SYS_pwrite64), Some((Operation::Write, 43)));
+        assert_eq!(of(libc::SYS_fdatasync), Some((Operation::Sync, 43)));
+        assert_eq!(of(libc::SYS_futex), None);
+        assert_eq!(call_on_descriptor("running\n"), None);
+        assert_eq!(call_on_descriptor(""), None);
+    }
+
+    #[test]
+    fn the_file_that_a_server_reads_is_named() {
+        let target = Target::from_url("mysql://me@localhost/x").unwrap();
+        let mut threads = Threads::of(&target, Path::new("/proc")).expect("this host");
+        let mut reading = Command::new("bash")
+            .args(["-c", "exec -a mariadbd cat"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let thread = reading.id() as i32;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut found = None;
+        while found.is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+            threads.keep(&[]);
+            threads.doing(thread);
+            found = threads.file_call(thread);
+        }
+        reading.kill().expect("ended");
+        reading.wait().expect("reaped");
+        let FileCall { operation, file } = found.expect("it reads its input");
+        assert_eq!(operation, Operation::Read);
+        assert!(file.to_string_lossy().starts_with("pipe:"), "{}", file.display());
+        assert_eq!(threads.file_call(std::process::id() as i32), None, "no server");
     }
 
     #[test]
