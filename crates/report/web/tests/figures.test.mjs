@@ -37,8 +37,9 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
   for (const name of ["backups", "cores", "databases", "job", "resync", "one-rung"]) {
     for (const width of [1280, 390]) {
       test(`${name} fits ${width} pixels in light and dark`, async () => {
+        const { page, close, trouble } = await opened(`${name}.html`, width);
         for (const colorScheme of ["light", "dark"]) {
-          const { page, close, trouble } = await opened(`${name}.html`, width, { colorScheme });
+          await page.emulateMedia({ colorScheme });
           assert.deepEqual(trouble, []);
           assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
           assert.doesNotMatch(await page.locator("main").innerText(), /NaN|undefined|Infinity|\[object/);
@@ -58,8 +59,8 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
               .map(([text]) => text);
           }));
           assert.deepEqual(covered, [], "labels cover each other");
-          await close();
         }
+        await close();
       });
     }
   }
