@@ -26,8 +26,8 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
     await browser?.close();
   });
 
-  async function opened(name, width = 1280, options = {}) {
-    const { page, close, trouble } = await open(browser, join(folder, name), { viewport: { width, height: 900 }, ...options });
+  async function opened(name, width = 1280) {
+    const { page, close, trouble } = await open(browser, join(folder, name), { viewport: { width, height: 900 } });
     assert.equal(await page.getAttribute("html", "data-state"), "ready");
     const figure = (section, title) =>
       page.locator(`#${section} figure`, { has: page.locator(".chart-title", { hasText: new RegExp(`^${title}$`) }) });
@@ -40,7 +40,6 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
         const { page, close, trouble } = await opened(`${name}.html`, width);
         for (const colorScheme of ["light", "dark"]) {
           await page.emulateMedia({ colorScheme });
-          assert.deepEqual(trouble, []);
           assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
           assert.doesNotMatch(await page.locator("main").innerText(), /NaN|undefined|Infinity|\[object/);
           const beyond = await page.locator("main svg[role=img]").evaluateAll((nodes) => nodes.flatMap((node) => {
@@ -60,6 +59,7 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
           }));
           assert.deepEqual(covered, [], "labels cover each other");
         }
+        assert.deepEqual(trouble, []);
         await close();
       });
     }

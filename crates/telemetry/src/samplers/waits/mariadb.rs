@@ -2,8 +2,9 @@
 //!
 //! States are mapped to the classes and events that records know; what has no class of its own keeps the
 //! server's word as its event. Without the performance schema the server does not say for what a
-//! thread waits, but two waits can be recognised: for the log at a commit, which has a state of its own, and for
-//! a row lock, which InnoDB's list of transactions knows, and with it who holds the lock.
+//! thread waits, but three waits can be recognised: for the log at a commit, which has a state of its own; for
+//! a row lock, which InnoDB's list of transactions knows, and with it who holds the lock; and, of a server on
+//! this host, for a file, which the kernel knows.
 //!
 //! Where the performance schema keeps `events_waits_current`, the innermost wait of each thread says what a
 //! session without row lock waits for; the event is spelled in the words of [`super::mariadb_event`].

@@ -1,4 +1,5 @@
-//! What the kernel says about the threads that serve the sessions: running or runnable, asleep, or asleep in I/O.
+//! What the kernel says about the threads that serve the sessions: running or runnable, asleep, or asleep in I/O, and
+//! then on which file.
 //!
 //! A server names what a session waits for, and does not know whether the session could go on if it had a
 //! processor: a flush that ended is still called a flush until its process runs again. The state of the thread
