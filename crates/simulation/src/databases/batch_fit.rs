@@ -9,17 +9,16 @@ use underlay_study::Plan;
 
 use super::fit_point::FitPoint;
 use super::ladder::{Effort, Ladder, LadderError};
-use super::next_factor::{NEAR, TRIALS, next};
+use super::next_factor::{Found, NEAR, TRIALS, next};
 use super::storage::DesignTarget;
 
-/// The factor on processor times at which the published rate is simulated, and the simulated rate;
-/// `None` where the rate does not depend on them, or the insertion does not end.
+/// The factor on processor times at which the published rate is simulated; `None` where the rate does not depend on them, or the insertion does not end.
 pub(super) fn fit_batch(
     point: &FitPoint,
     plan: &Plan,
     inputs: (&Scenario, RootSeed),
     goes_on: &dyn Fn() -> bool,
-) -> Result<Option<(f64, f64)>, LadderError> {
+) -> Result<Option<Found>, LadderError> {
     let (mut factor, mut trials) = (1.0, Vec::new());
     while trials.len() < TRIALS {
         let Some(rate) = rate(point, plan, inputs, factor, goes_on)? else { return Ok(None) };

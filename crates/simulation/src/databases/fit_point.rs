@@ -7,6 +7,8 @@
 
 use underlay_study::{Plan, PublishedSeries, WorkloadKind};
 
+use super::next_factor::Found;
+
 /// Words of studies for what the workload counts.
 const HEADLINES: [&str; 2] = ["nopm", RATE_OF_JOB];
 /// The word for what a job achieves: rows per second of a batch insertion.
@@ -67,10 +69,11 @@ impl FitPoint {
         (self.value / simulated).ln().abs()
     }
 
-    /// The factor and the simulated number that are nearest to the published one.
-    pub(super) fn nearest(&self, trials: &[(f64, f64)]) -> Option<(f64, f64)> {
+    /// The factor whose simulated number is nearest to the published one.
+    pub(super) fn nearest(&self, trials: &[(f64, f64)]) -> Option<Found> {
         let off = |trial: &&(f64, f64)| self.off(trial.1);
-        trials.iter().min_by(|one, other| off(one).total_cmp(&off(other))).copied()
+        let nearest = trials.iter().min_by(|one, other| off(one).total_cmp(&off(other)))?;
+        Some(Found { factor: nearest.0, simulated: nearest.1 })
     }
 }
 

@@ -53,6 +53,7 @@ pub use fit_point::FitPoint;
 pub use highest_rate::{AtRate, Bed, HighestRate, Target};
 pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
+pub use next_factor::{FACTORS, Found};
 pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
 pub use prediction::{

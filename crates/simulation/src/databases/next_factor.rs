@@ -6,14 +6,24 @@
 pub(super) const TRIALS: usize = 8;
 /// A trial this near is the fit.
 pub(super) const NEAR: f64 = 0.03;
-/// Factors that are believed.
-const FACTORS: (f64, f64) = (0.1, 20.0);
+/// Factors that are believed. What is beyond has another cause than the engine and the processor of the bed.
+pub const FACTORS: (f64, f64) = (0.2, 5.0);
 /// The factor of the first trials changes by at most this.
 const STEP: f64 = 4.0;
 /// Throughput that changes less than this power of the processor times is not theirs.
 const LEAST_ELASTICITY: f64 = 0.1;
 
-/// The factor to try after these, or `None` where throughput does not come to the number by processor times.
+/// The factor that leads to a published number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// On the default times.
+    pub factor: f64,
+    /// What is simulated with it.
+    pub simulated: f64,
+}
+
+/// The factor to try after these, or `None` where throughput does not come to the number by processor times, or only
+/// by those that nobody would believe.
 ///
 /// Throughput falls as the factor rises, but may not do so where storage is the limit.
 pub(super) fn next(wanted: f64, trials: &[(f64, f64)]) -> Option<f64> {
@@ -66,10 +76,11 @@ mod tests {
             }
             panic!("no end: {trials:?}")
         };
-        for wanted in [300.0, 385.0, 100.0] {
+        for wanted in [300.0, 385.0, 250.0] {
             let factor = fitted(wanted).expect("it is reached");
             assert!((factor * wanted / 1200.0 - 1.0).abs() < 0.04, "{wanted}: {factor}");
         }
         assert_eq!(fitted(500.0), None, "faster processors do not help");
+        assert_eq!(fitted(200.0), None, "processors that are six times as slow are not believed");
     }
 }

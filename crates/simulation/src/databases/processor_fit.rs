@@ -13,7 +13,7 @@ use underlay_study::Plan;
 use super::batch_fit::{fit_batch, rows_of_batch};
 use super::fit_point::FitPoint;
 use super::ladder::{Effort, Ladder, LadderError};
-use super::next_factor::{NEAR, TRIALS, next};
+use super::next_factor::{Found, NEAR, TRIALS, next};
 use super::storage::DesignTarget;
 use super::{Assumptions, scenario};
 
@@ -24,26 +24,18 @@ const ROUGH: Nanos = Nanos::from_secs(1);
 const GOES_ON: f64 = 0.15;
 const TRIAL: Nanos = Nanos::from_secs(30);
 
-/// Processor times that were fitted.
+/// Processor times of a study with a published number that they can be fitted to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessorFit {
-    /// On the default times.
-    pub factor: f64,
     /// To what.
     pub point: FitPoint,
-    /// What is simulated there.
-    pub simulated: f64,
-}
-
-impl ProcessorFit {
-    fn of(point: FitPoint, (factor, simulated): (f64, f64)) -> ProcessorFit {
-        ProcessorFit { factor, point, simulated }
-    }
+    /// `None` where no factor of [`FACTORS`](super::FACTORS) leads there.
+    pub found: Option<Found>,
 }
 
 impl FitPoint {
-    /// The factor at which what is simulated is what is published; `None` where throughput does not
-    /// depend on processor times, and when `goes_on`, asked after every simulated second, says no.
+    /// The factor at which what is simulated is what is published; `None` where users pause or
+    /// arrive at a rate. Nothing is found when `goes_on`, asked after every simulated second, says no.
     ///
     /// # Errors
     /// A study that cannot be simulated.
@@ -59,7 +51,7 @@ impl FitPoint {
         let made = match scenario(point, design, self.users, assumed) {
             Ok(made) if rows_of_batch(&made).is_some() => {
                 let found = fit_batch(&self, plan, (&made, seed), goes_on)?;
-                return Ok(found.map(|fit| ProcessorFit::of(self, fit)));
+                return Ok(Some(ProcessorFit { point: self, found }));
             }
             Ok(made) if asks_at_once(&made) => made,
             // Studies that cannot be simulated are reported by the caller.
@@ -77,7 +69,7 @@ impl FitPoint {
         let ladder = Ladder::new((target, &made), &procedure, Effort::OF_STUDIES, seed)?;
         let longest = procedure.measure;
         let found = Trials { ladder, point: &self, longest, goes_on }.find();
-        Ok(found.map(|fit| ProcessorFit::of(self, fit)))
+        Ok(Some(ProcessorFit { point: self, found }))
     }
 }
 
@@ -91,8 +83,8 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// The factor with which the published number is simulated, and what was simulated.
-    fn find(&mut self) -> Option<(f64, f64)> {
+    /// The factor with which the published number is simulated.
+    fn find(&mut self) -> Option<Found> {
         // Roughly before the warm-up, so that it has about the published load: with the default
         // times users may do several times as much, which takes as much longer to simulate.
         let mut factor = 1.0;
@@ -155,7 +147,7 @@ pub fn scale(scenario: &mut Scenario, factor: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Assumptions, FitPoint, asks_at_once, scenario};
+    use super::{Assumptions, FitPoint, Found, ProcessorFit, asks_at_once, scenario};
     use underlay_core::RootSeed;
     use underlay_study::{HostView, Plan, PlanOptions, Source, check, find_study};
 
@@ -178,22 +170,34 @@ mod tests {
         checked.unwrap_or_else(|problems| panic!("{}", problems.to_json())).1
     }
 
-    fn fitted(plan: &Plan) -> Option<super::ProcessorFit> {
+    fn fitted(plan: &Plan) -> Option<ProcessorFit> {
         let point = FitPoint::of(plan).expect("a published number");
         point.fit(plan, &ASSUMED, RootSeed(1), &|| true).expect("simulated")
+    }
+
+    fn found(plan: &Plan) -> (FitPoint, Found) {
+        let fit = fitted(plan).expect("users ask at once");
+        (fit.point, fit.found.expect("processors are the limit"))
     }
 
     #[test]
     fn processor_times_follow_the_published_number_of_the_most_users() {
         let fit = |value: &str| {
             let published = format!("metric = \"nopm\"\nusers = [2, 8]\nvalues = [1.0, {value}]\n");
-            fitted(&plan("", &published)).expect("one processor is the limit")
+            found(&plan("", &published))
         };
-        let (slow, fast) = (fit("4000"), fit("16000"));
-        assert_eq!((slow.point.users, slow.point.value), (8, 4000.0));
-        assert!((slow.simulated / 4000.0 - 1.0).abs() < 0.04, "{slow:?}");
-        assert!((fast.simulated / 16000.0 - 1.0).abs() < 0.04, "{fast:?}");
+        let ((point, slow), (_, fast)) = (fit("15000"), fit("60000"));
+        assert_eq!((point.users, point.value), (8, 15000.0));
+        assert!((slow.simulated / 15000.0 - 1.0).abs() < 0.04, "{slow:?}");
+        assert!((fast.simulated / 60000.0 - 1.0).abs() < 0.04, "{fast:?}");
         assert!(slow.factor > 3.0 * fast.factor, "{slow:?} {fast:?}");
+    }
+
+    #[test]
+    fn a_number_that_only_an_absurd_processor_gives_is_not_fitted() {
+        let plan = plan("", "metric = \"nopm\"\nusers = [8]\nvalues = [300.0]\n");
+        let fit = fitted(&plan).expect("users ask at once");
+        assert_eq!((fit.point.value, fit.found), (300.0, None));
     }
 
     #[test]
@@ -206,7 +210,8 @@ mod tests {
         };
         let point = FitPoint::of(&plan).expect("a published number");
         let fit = point.fit(&plan, &ASSUMED, RootSeed(1), &stops);
-        assert_eq!((fit.expect("simulated"), asked.get()), (None, 1));
+        let fit = fit.expect("simulated").expect("users ask at once");
+        assert_eq!((fit.found, asked.get()), (None, 1));
     }
 
     #[test]
@@ -228,9 +233,9 @@ mod tests {
         let text = include_str!("../../../study/builtin/studies/vmware/v6.toml");
         let few_rows = text.replace("rows = 1_000_000", "rows = 100_000");
         let plan = checked(&Source { name: "v6.toml".to_string(), text: few_rows });
-        let fit = fitted(&plan).expect("processors are the limit of one transaction");
-        assert_eq!(plan.designs[fit.point.design].title, "one transaction");
-        assert_eq!(fit.point.value, 166_666.7);
+        let (point, fit) = found(&plan);
+        assert_eq!(plan.designs[point.design].title, "one transaction");
+        assert_eq!(point.value, 166_666.7);
         assert!((fit.simulated / 166_666.7 - 1.0).abs() < 0.04, "{fit:?}");
         // The highest rate counts, whichever point it is of.
         let slowest = text.replace("values = [166666.7]", "values = [1.0]");

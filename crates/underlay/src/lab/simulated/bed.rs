@@ -4,14 +4,14 @@
 //! Not here: how they are fitted; that is `simulation::databases::processor_fit`.
 
 use std::collections::BTreeMap;
-use underlay_simulation::databases::{FitPoint, ProcessorFit};
+use underlay_simulation::databases::{FACTORS, FitPoint, Found, ProcessorFit};
 use underlay_study::{DatastoreKind, Plan};
 
 use super::inputs::{How, seed_of};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
-/// Processor times that were fitted.
+/// Processor times, and what they were fitted to.
 pub(super) struct Bed {
     processors: Option<ProcessorFit>,
 }
@@ -35,7 +35,7 @@ impl Bed {
 
     /// Processor times are so many times those of the demands.
     pub(super) fn factor(&self) -> f64 {
-        self.processors.as_ref().map_or(1.0, |fit| fit.factor)
+        self.processors.as_ref().and_then(|fit| fit.found).map_or(1.0, |found| found.factor)
     }
 
     /// For the record.
@@ -61,15 +61,22 @@ impl Bed {
             false => format!("Storage stacks of hosts cost {}.", of_all.join(", ")),
         };
         let Some(fit) = &self.processors else { return stacks };
-        let ProcessorFit { factor, point, .. } = fit;
+        let ProcessorFit { point, found } = fit;
         let users = match plan.workload.kind.job_sessions() {
             Some(_) => String::new(),
             None => format!(" at {} users", point.users),
         };
-        format!(
-            "{stacks} Processor times are {factor:.2} times those of the demands, fitted to one \
-             published number: {}{users} in {}.",
-            point.value, plan.designs[point.design].title
-        )
+        let number = format!("{}{users} in {}", point.value, plan.designs[point.design].title);
+        match found {
+            Some(Found { factor, .. }) => format!(
+                "{stacks} Processor times are {factor:.2} times those of the demands, fitted to \
+                 one published number: {number}."
+            ),
+            None => format!(
+                "{stacks} Processor times are those of the demands: no factor from {} to {} gives \
+                 the published {number}.",
+                FACTORS.0, FACTORS.1
+            ),
+        }
     }
 }
