@@ -35,6 +35,9 @@ struct Cell {
     judged: Judged,
 }
 
+/// As studies call them.
+const ENGINES: [&str; 2] = ["postgresql", "mariadb"];
+
 struct Options {
     program: PathBuf,
     engines: Vec<String>,
@@ -167,9 +170,12 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--program" => options.program = value()?.into(),
-            "--engine" => options.engines.push(value()?),
+            "--engine" => options.engines.push(known(value()?, &ENGINES)?),
             "--seeds" => options.seeds = seeds(&value()?)?,
-            "--only" => options.only.push(value()?),
+            "--only" => {
+                let names: Vec<&str> = all(ENGINES[0]).iter().map(|induced| induced.name).collect();
+                options.only.push(known(value()?, &names)?);
+            }
             "--state" => options.state = value()?.into(),
             "--keep" => options.keep = Some(value()?.into()),
             "--json" => options.json = Some(value()?.into()),
@@ -177,10 +183,17 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
         }
     }
     if options.engines.is_empty() {
-        options.engines = vec!["postgresql".to_string(), "mariadb".to_string()];
+        options.engines = ENGINES.map(str::to_string).to_vec();
     }
     options.program = options.program.canonicalize()?;
     Ok(options)
+}
+
+fn known(value: String, names: &[&str]) -> Result<String, Failure> {
+    match names.contains(&value.as_str()) {
+        true => Ok(value),
+        false => Err(format!("unknown {value}: use one of {}", names.join(", ")).into()),
+    }
 }
 
 /// The seeds that a number of them, or `FROM..TO`, means.
