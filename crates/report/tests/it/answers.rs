@@ -76,7 +76,7 @@ fn what_the_better_design_saves_is_said() {
     let mut frugal = scenario;
     frugal.designs[1].demands.cpu_ns /= 2.0;
     let same_work = said(&analysis(&frugal), "or fewer");
-    let (_, processors) = same_work.split_once("its server then needs ").expect(&same_work);
+    let (_, processors) = same_work.split_once("Its server then needs ").expect(&same_work);
     let numbers: Vec<f64> = processors
         .split_whitespace()
         .filter_map(|word| word.trim_end_matches(',').parse().ok())

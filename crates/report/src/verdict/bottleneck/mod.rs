@@ -383,6 +383,10 @@ mod tests {
         let found = judge(&shared, 0, 8);
         assert_eq!((&*found.class, found.confidence), ("connections", Confidence::Low));
         assert!(found.sentence.contains("75 % of the response time waiting for one of 2"));
+        let mut single = situation(&[(TimeClass::Log, 0.8), (TimeClass::Cpu, 0.2)]);
+        (single.sessions, single.connection_wait_share) = (1.0, Some(0.94));
+        let found = judge(&single, 0, 8);
+        assert!(found.sentence.ends_with("waiting for the only one"), "{}", found.sentence);
         // More sessions would only wait for processors.
         let mut busy = shared.clone();
         busy.budget = Some(TimeBudget {

@@ -123,12 +123,15 @@ fn network_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
 /// Users queue for a connection, and the processors have room for more sessions.
 fn connections_rule(situation: &Situation) -> Option<Ruling> {
     let share = situation.connection_wait_share.filter(|share| *share >= QUEUED)?;
+    let one = match situation.sessions == 1.0 {
+        true => "the only one".to_string(),
+        false => format!("one of {}", amount(situation.sessions)),
+    };
     Some(Ruling {
         class: "connections",
         sentence: format!(
-            "the number of connections: users spend {} of the response time waiting for one of {}",
-            percent(share),
-            amount(situation.sessions)
+            "the number of connections: users spend {} of the response time waiting for {one}",
+            percent(share)
         ),
         share,
     })
