@@ -1,9 +1,9 @@
 //! The published number to which processor times of a study are fitted.
 //!
 //! It is the first that the study has of what its workload counts, at the largest number of users:
-//! where processors matter most. Of a batch insertion it is the highest rate, for the same reason.
-//! Everything else stays a prediction. Other jobs read and write more than they compute, and have
-//! none. Not here: the fit.
+//! where processors matter most. A number with a unit, such as a percentage of another run, is none.
+//! Of a batch insertion it is the highest rate, for the same reason. Everything else stays a
+//! prediction. Other jobs read and write more than they compute, and have none. Not here: the fit.
 
 use underlay_study::{Plan, PublishedSeries, WorkloadKind};
 

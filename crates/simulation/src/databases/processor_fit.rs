@@ -253,5 +253,8 @@ mod tests {
         assert_eq!(fitted(&plan("pacing.closed = { key-think = 0.02 }\n", fewer)), None);
         let others = plan("", "metric = \"p95\"\nunit = \"ms\"\nusers = [8]\nvalues = [50.0]\n");
         assert_eq!(FitPoint::of(&others), None, "no throughput is published");
+        let relative =
+            plan("", "metric = \"result\"\nunit = \"%\"\nusers = [8]\nvalues = [100.0]\n");
+        assert_eq!(FitPoint::of(&relative), None, "a percentage of another run");
     }
 }
