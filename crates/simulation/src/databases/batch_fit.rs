@@ -12,7 +12,8 @@ use super::ladder::{Effort, Ladder, LadderError};
 use super::next_factor::{Found, NEAR, TRIALS, next};
 use super::storage::DesignTarget;
 
-/// The factor on processor times at which the published rate is simulated; `None` where the rate does not depend on them, or the insertion does not end.
+/// The factor on processor times at which the published rate is simulated; `None` where no believed
+/// one leads there, or the insertion does not end.
 pub(super) fn fit_batch(
     point: &FitPoint,
     plan: &Plan,
