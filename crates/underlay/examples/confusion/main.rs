@@ -106,11 +106,17 @@ fn run(
     let output = output?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no message");
-        return Err(format!("{}: {last}", output.status).into());
+        let last = text.lines().rfind(|line| !line.trim().is_empty());
+        // The problems of a study that is refused are the answer.
+        let reason = last.map_or_else(|| in_one_line(&output.stdout), str::to_string);
+        return Err(format!("{}: {reason}", output.status).into());
     }
     let analysis: Value = serde_json::from_slice(&output.stdout)?;
     Ok(judge(&analysis, induced.expected))
+}
+
+fn in_one_line(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn print_matrix(cells: &[Cell]) {
