@@ -78,7 +78,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
     // second, which no check of some minutes can count.
     let slow_data = if engine == "mariadb" { "12MB" } else { "3MB" };
     let slow_data_memory = if engine == "mariadb" { "384MiB" } else { small_cache.0 };
-    // There the throughput of PostgreSQL varies twice as much from one period of a check to the next.
+    // With little memory, the throughput of PostgreSQL varies twice as much from one period of a check to the next.
     let memory_check = if engine == "mariadb" { "240s" } else { "480s" };
     let short_of_memory = |induced: Induced| Induced {
         memory: small_cache.0,
