@@ -61,6 +61,8 @@ pub fn make_file_system(device: &Path, system: FileSystem) -> Result<(), HostErr
 
 /// The space that an unprivileged user may still fill below `path`, which need not exist yet.
 pub fn free_space(path: &Path) -> Result<Bytes, HostError> {
+    // The ancestors of a relative path end before the current folder.
+    let path = std::path::absolute(path).map_err(HostError::file("resolve", path))?;
     let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     let facts =
         statvfs(existing).map_err(HostError::file("ask for the free space of", existing))?;
@@ -116,6 +118,12 @@ mod tests {
         assert!(there > Bytes::ZERO);
         // Others write at the same time.
         assert!(here.0.abs_diff(there.0) < 1 << 30);
+    }
+
+    #[test]
+    fn what_does_not_exist_below_the_current_folder_has_its_space() {
+        let (here, there) = (free_space(Path::new(".")), free_space(Path::new("no-such-place")));
+        assert!(here.unwrap().0.abs_diff(there.unwrap().0) < 1 << 30);
     }
 
     #[test]

@@ -36,11 +36,7 @@ pub fn with_host_view<T>(state: &Path, use_view: impl FnOnce(&HostView<'_>) -> T
         cpus: u32::try_from(facts.cpu_count).unwrap_or(u32::MAX),
         memory: Bytes(facts.memory_bytes),
         // A folder that cannot be looked at is reported when it is used; it has no space until then.
-        free_space: state
-            .ancestors()
-            .find(|folder| folder.exists())
-            .and_then(|folder| free_space(folder).ok())
-            .unwrap_or(Bytes::ZERO),
+        free_space: free_space(state).unwrap_or(Bytes::ZERO),
         memory_limits: enforcement(&capabilities, "cgroup-memory"),
         cpu_limits: enforcement(&capabilities, "cgroup-cpu"),
         directory: &directory_state,

@@ -396,6 +396,10 @@ fn a_check_creates_nothing_and_names_what_the_host_lacks() {
     let bench = Bench::new();
     bench.run(&["check", "quickstart"]);
     assert!(!bench.state().exists(), "a check made the state directory");
+    let mut relative = bench.underlay();
+    relative.args(["check", "quickstart"]).env("UNDERLAY_STATE_DIR", "new");
+    let ended = Ended::of(relative.current_dir(bench.path()).output().expect("the program"));
+    assert_eq!(ended.code, Some(0), "a state directory by its name alone: {}", ended.stderr);
     let Some(user) = underlay_host::unprivileged_user().expect("a user") else {
         underlay_host::skip!("needs root to become another user");
     };
