@@ -1,11 +1,12 @@
 //! Whether the second of two records is worse than allowed: for use as a regression gate.
 //!
-//! Decided by the interval of the main ratio (throughput at the highest number of users that both have), and by
-//! nothing else. Deliberately not here: exit codes.
+//! Decided by the interval of the main ratio (throughput at the highest number of users that both have), with the host's
+//! share of it, and by nothing else. Two designs of which one cannot be told from the host have none. Deliberately not
+//! here: exit codes.
 
 use serde::Serialize;
 
-use crate::analysis::FindingSeverity;
+use crate::analysis::{Comparison, FindingSeverity, Validity};
 use crate::compare::RecordComparison;
 use crate::comparisons::main_position;
 use crate::wording::{factor, factor_interval, percent};
@@ -46,7 +47,7 @@ pub struct GatePair {
     pub users: Option<u32>,
     /// b over a.
     pub ratio: Option<f64>,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the 95 % interval, with the host's share.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -62,9 +63,10 @@ pub fn gate(comparison: &RecordComparison, allowed: f64) -> Gate {
     let mut pairs = Vec::new();
     for pair in &comparison.pairs {
         let main = main_position(&pair.comparisons).map(|top| &pair.comparisons[top]);
-        let interval = main.and_then(|main| main.low.zip(main.high));
+        let interval = main.and_then(with_host);
+        let is_of_host = pair.validity == Some(Validity::HostLimited);
         let outcome = match interval {
-            _ if invalid.is_some() => GateOutcome::Undecided,
+            _ if invalid.is_some() || is_of_host => GateOutcome::Undecided,
             Some((_, high)) if high < least_ratio => GateOutcome::Worse,
             Some((low, _)) if low >= least_ratio => GateOutcome::Passed,
             _ => GateOutcome::Undecided,
@@ -72,6 +74,7 @@ pub fn gate(comparison: &RecordComparison, allowed: f64) -> Gate {
         let limit = format!("{} is allowed", factor(least_ratio));
         reasons.push(match (invalid, main.and_then(|main| main.ratio).zip(interval)) {
             (Some(finding), _) => format!("{}: cannot tell, {}", pair.b, finding.text),
+            _ if is_of_host => format!("{}: cannot tell, this host was measured", pair.b),
             (None, None) => format!("{}: cannot tell without an interval", pair.b),
             (None, Some((ratio, (low, high)))) => {
                 let verdict = match outcome {
@@ -101,4 +104,11 @@ pub fn gate(comparison: &RecordComparison, allowed: f64) -> Gate {
     }
     let outcome = pairs.iter().map(|pair| pair.outcome).max().unwrap_or(GateOutcome::Undecided);
     Gate { least_ratio, outcome, reasons, pairs }
+}
+
+/// The interval of a ratio, by chance and with what the host may have changed.
+fn with_host(comparison: &Comparison) -> Option<(f64, f64)> {
+    let (low, high) = comparison.low.zip(comparison.high)?;
+    let host = comparison.host_low.zip(comparison.host_high);
+    Some(host.map_or((low, high), |(from, to)| (low.min(from), high.max(to))))
 }

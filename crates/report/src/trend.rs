@@ -62,7 +62,7 @@ pub struct TrendDesign {
     pub name: String,
     /// Its name for readers, as the latest record has it.
     pub title: String,
-    /// Users of the rung: the highest that all records have.
+    /// Users of the rung: the number that most records have, of several the highest.
     pub users: u32,
     /// One per record that has it.
     pub points: Vec<TrendPoint>,

@@ -4,7 +4,8 @@ use tempfile::{TempDir, tempdir};
 use underlay_record::Record;
 use underlay_report::analysis::{Outcome, RatioMethod};
 use underlay_report::{
-    Colour, CompareError, CompareOptions, IdentityPolicy, compare, comparison_summary,
+    Colour, CompareError, CompareOptions, GateOutcome, IdentityPolicy, compare, comparison_summary,
+    gate,
 };
 
 use crate::synthetic::{Job, ROWS, Scenario, SimulatedDesign, nvme, record, sata, scenario};
@@ -44,6 +45,39 @@ fn the_same_design_twice_shows_no_difference() {
     assert!(found.headlines[0].contains("SATA in friday"), "{}", found.headlines[0]);
     let text = comparison_summary(&found, 100, Colour::Never);
     assert!(text.contains("no difference shown") && text.contains("not interleaved"), "{text}");
+}
+
+/// What a gate says of two records, and the whole interval that it says it by.
+fn gated(a: &Record, b: &Record) -> (GateOutcome, Option<f64>) {
+    let gate = gate(&compare(a, b, &STRICT).unwrap(), 0.05);
+    (gate.outcome, gate.pairs[0].high.zip(gate.pairs[0].low).map(|(high, low)| high - low))
+}
+
+#[test]
+fn a_gate_includes_what_the_host_may_have_changed() {
+    let dir = tempdir().unwrap();
+    let on_host = |name: &str, seed, adds| {
+        let mut small = small(seed, vec![nvme()]);
+        (small.host_adds, small.run_noise) = (Some(adds), 0.001);
+        kept(&dir, name, &small)
+    };
+    let (quiet, again) = (on_host("quiet", 1, 0.0), on_host("again", 2, 0.0));
+    let (late, later) = (on_host("late", 1, 0.3), on_host("later", 2, 0.3));
+    let (outcome, width) = gated(&quiet, &again);
+    assert_eq!(outcome, GateOutcome::Passed);
+    let (of_host, wider) = gated(&late, &later);
+    assert_eq!(of_host, GateOutcome::Undecided);
+    assert!(wider > width, "{wider:?} {width:?}");
+
+    // At the host's ceiling the designs are not what was measured.
+    let mut limited = small(1, vec![nvme()]);
+    (limited.users, limited.null_twin) = (vec![12], true);
+    let before = kept(&dir, "before", &limited);
+    limited.seed = 2;
+    let after = kept(&dir, "after", &limited);
+    let found = gate(&compare(&before, &after, &STRICT).unwrap(), 0.05);
+    assert_eq!(found.outcome, GateOutcome::Undecided);
+    assert!(found.reasons[0].ends_with("cannot tell, this host was measured"), "{found:?}");
 }
 
 #[test]
