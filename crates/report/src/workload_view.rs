@@ -163,12 +163,14 @@ impl WorkloadView {
         self.types.iter().any(|counted| counted == transaction)
     }
 
-    /// The type among these that represents what is counted.
+    /// The type among these that represents what is counted: of a block load with reads and writes both together, as its
+    /// headline counts both.
     pub(crate) fn main_type<'a>(
         &self,
-        mut types: impl Iterator<Item = &'a str>,
+        types: impl Iterator<Item = &'a str> + Clone,
     ) -> Option<&'a str> {
-        types.find(|name| self.counts(name))
+        let together = types.clone().find(|name| self.is_block_load() && *name == ALL_REQUESTS);
+        together.or_else(|| types.into_iter().find(|name| self.counts(name)))
     }
 
     /// `new orders per minute`.
@@ -253,7 +255,7 @@ fn texts(list: &Value) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::WorkloadView;
+    use super::{ALL_REQUESTS, WorkloadView};
     use serde_json::json;
 
     #[test]
@@ -290,6 +292,8 @@ mod tests {
         let study = WorkloadView::of(&json!({ "workload": { "block": { "shape": study } } }));
         assert_eq!(study.at(8), " with 8 requests in flight per volume");
         assert!(study.is_block_load() && !study.is_one_run() && blocks.is_one_run());
+        assert_eq!(study.main_type(["read", "write", ALL_REQUESTS].into_iter()), Some(ALL_REQUESTS));
+        assert_eq!(study.main_type(["write"].into_iter()), Some("write"));
         let older = json!({ "workload": { "tpcc": { "warehouses": 8 } } });
         for plan in [older, json!(null)] {
             assert_eq!(WorkloadView::of(&plan), WorkloadView::tpcc());
