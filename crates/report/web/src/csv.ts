@@ -4,10 +4,16 @@ import type { Analysis, Estimate } from "./analysis";
 
 type Cell = string | number | null;
 
-/** Comma-separated values as RFC 4180 has them. */
+/** Whether a spreadsheet would calculate the text instead of showing it. */
+function isFormula(text: string): boolean {
+  return /^[=+\-@\t\r＝＋－＠]/.test(text) && (text.trim() === "" || Number.isNaN(Number(text)));
+}
+
+/** Comma-separated values as RFC 4180 has them, and without formulas, as those of the program. */
 export function csv(rows: Cell[][]): string {
   const quote = (cell: Cell) => {
-    const text = cell === null ? "" : String(cell);
+    const raw = cell === null ? "" : String(cell);
+    const text = isFormula(raw) ? `'${raw}` : raw;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return rows.map((row) => `${row.map(quote).join(",")}\r\n`).join("");

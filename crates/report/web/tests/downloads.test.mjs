@@ -6,6 +6,11 @@ import { load } from "./load.mjs";
 
 const { csv, timelinesCsv } = await load("csv");
 
+test("no cell is a formula for a spreadsheet", () => {
+  const cells = csv([["=1+1", "@SUM(A1)", "-1.5", -2, "+x", "＝A1", "\t1", "plain"]]);
+  assert.equal(cells, "'=1+1,'@SUM(A1),-1.5,-2,'+x,'＝A1,\t1,plain\r\n");
+});
+
 test("cells are quoted as RFC 4180 asks", () => {
   assert.equal(csv([["a", 1, null], ['say "x"', "a,b", "two\nlines"]]), 'a,1,\r\n"say ""x""","a,b","two\nlines"\r\n');
 });
