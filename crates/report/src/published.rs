@@ -105,7 +105,8 @@ fn metric(word: &str) -> String {
         "nopm" | "result" => "headline".to_string(),
         word if word.starts_with("volumes.") => {
             let name = word.replace('-', "_");
-            if name.ends_with("latency") { format!("{name}_ns") } else { name }
+            let is_time = ["latency", "_mean", "_p99"].iter().any(|end| name.ends_with(end));
+            if is_time { format!("{name}_ns") } else { name }
         }
         word if word.ends_with("-latency") => format!("{}_ns", word.replace('-', "_")),
         word => word.replace('-', "_"),
@@ -194,6 +195,8 @@ mod tests {
             ("p95", "p95"),
             ("volumes.data.read-latency", "volumes.data.read_latency_ns"),
             ("volumes.wal.write-iops", "volumes.wal.write_iops"),
+            ("volumes.data.datastore-read-p99", "volumes.data.datastore_read_p99_ns"),
+            ("rate-at-1ms", "rate_at_1ms"),
             ("restore-latency", "restore_latency_ns"),
             ("backup-s", "backup_s"),
         ] {

@@ -23,7 +23,7 @@ enum Quantity {
 }
 
 /// What a record has of each rung.
-const METRICS: [(&str, Quantity); 26] = [
+const METRICS: [(&str, Quantity); 30] = [
     ("result", Quantity::Count),
     ("nopm", Quantity::Count),
     ("tpm", Quantity::Count),
@@ -33,6 +33,7 @@ const METRICS: [(&str, Quantity); 26] = [
     ("error-share", Quantity::Share),
     ("server-cpu-idle", Quantity::Share),
     ("cpu-iowait", Quantity::Share),
+    ("server-cpu-use", Quantity::Share),
     ("server-cores", Quantity::Count),
     ("driver-cores", Quantity::Count),
     ("log-bytes-per-second", Quantity::ByteRate),
@@ -41,6 +42,10 @@ const METRICS: [(&str, Quantity); 26] = [
     ("p95", Quantity::Time),
     ("p99", Quantity::Time),
     ("mean", Quantity::Time),
+    ("job-s", Quantity::Duration),
+    // Of block loads.
+    ("bytes-per-second", Quantity::ByteRate),
+    ("rate-at-1ms", Quantity::Count),
     ("backup-s", Quantity::Duration),
     ("backup-latency", Quantity::Time),
     ("restore-s", Quantity::Duration),
@@ -54,7 +59,7 @@ const METRICS: [(&str, Quantity); 26] = [
 ];
 
 /// What a record has of each volume of a rung, behind `volumes.NAME.`.
-const VOLUME_METRICS: [(&str, Quantity); 9] = [
+const VOLUME_METRICS: [(&str, Quantity); 13] = [
     ("read-iops", Quantity::Count),
     ("write-iops", Quantity::Count),
     ("flush-iops", Quantity::Count),
@@ -64,6 +69,11 @@ const VOLUME_METRICS: [(&str, Quantity); 9] = [
     ("read-latency", Quantity::Time),
     ("write-latency", Quantity::Time),
     ("flush-latency", Quantity::Time),
+    // As the datastore sees them.
+    ("datastore-read-mean", Quantity::Time),
+    ("datastore-read-p99", Quantity::Time),
+    ("datastore-write-mean", Quantity::Time),
+    ("datastore-write-p99", Quantity::Time),
 ];
 
 impl Quantity {
