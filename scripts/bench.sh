@@ -88,7 +88,10 @@ echo "== named bottlenecks: induced ones against the names that studies give, wi
 
 echo "== time dilation: answers at the factors 1, 2, 4, 8 on a device that this host emulates in real time"
 for engine in postgresql mariadb; do
-  "$examples/time_dilation" --engine "$engine" --json "$out/time-dilation-$engine.json"
+  for limit in storage cpu; do
+    "$examples/time_dilation" --engine "$engine" --limit "$limit" \
+      --json "$out/time-dilation-$engine-$limit.json"
+  done
 done
 
 echo "== predictions: two designs predicted from the record of a third, against their own measurement"

@@ -307,6 +307,7 @@ fn add_thread(tick: &mut DriveTick, thread: ThreadTick) {
     tick.connects.merge(&thread.connects);
     tick.users.add(&thread.users);
     tick.dispatch_lag.merge(&thread.dispatch_lag);
+    tick.held_back_ns += thread.held_back_ns;
     tick.samples.merge(thread.samples);
 }
 

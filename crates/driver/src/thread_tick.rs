@@ -47,6 +47,7 @@ pub(crate) struct ThreadTick {
     pub(crate) connects: ConnectTick,
     pub(crate) users: Users,
     pub(crate) dispatch_lag: Histogram,
+    pub(crate) held_back_ns: u64,
     pub(crate) samples: ErrorSamples,
     pub(crate) activity: ActivityLog,
     pub(crate) events: Vec<OutageEvent>,

@@ -207,6 +207,9 @@ pub struct DriveTick {
     pub thread_cpu_ns: Vec<u64>,
     /// What the busiest thread did within this tick, in design time.
     pub busiest: ThreadLoad,
+    /// Time for which users left answers untaken because the sessions would still have been at work on the slower processors
+    /// of a dilated design, ns of design time.
+    pub held_back_ns: u64,
     /// Resident memory of the process at the end.
     pub memory: Bytes,
     /// Threads that did not answer in time; what they did is in a later tick.
@@ -292,6 +295,7 @@ impl DriveTick {
         self.connects.merge(&other.connects);
         self.users.add(&other.users);
         self.dispatch_lag.merge(&other.dispatch_lag);
+        self.held_back_ns += other.held_back_ns;
         self.cpu_ns += other.cpu_ns;
         self.thread_cpu_ns.extend_from_slice(&other.thread_cpu_ns);
         if other.busiest.awake_ns() > self.busiest.awake_ns() {
@@ -317,6 +321,7 @@ impl DriveTick {
         self.connects.merge(&later.connects);
         self.users = later.users;
         self.dispatch_lag.merge(&later.dispatch_lag);
+        self.held_back_ns += later.held_back_ns;
         self.cpu_ns = later.cpu_ns;
         self.thread_cpu_ns.clone_from(&later.thread_cpu_ns);
         // Which thread was busiest may differ from tick to tick: the sum is an upper bound that

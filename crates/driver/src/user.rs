@@ -251,8 +251,9 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.slot.doing.set(Doing::Transaction(self.now));
         let answer = self.slot.unless_cut(session.session.run(transaction)).await;
         if answer.is_some() {
-            let owed = session.owed() + self.worker.own_debt.owed();
-            self.hold_back(owed).await;
+            let (server, own) = (session.owed(), self.worker.own_debt.owed());
+            let waited = self.hold_back(server + own).await;
+            self.worker.counts.borrow_mut().held_back_ns += waited.min(server).0;
         }
         self.slot.doing.set(Doing::Waiting);
         self.read_clock();
@@ -263,15 +264,17 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         }
     }
 
-    /// Lets an answer wait for so long, or until the attempt is cut off.
-    async fn hold_back(&mut self, owed: Nanos) {
+    /// Lets an answer wait for so long, or until the attempt is cut off. Returns how long it waited.
+    async fn hold_back(&mut self, owed: Nanos) -> Nanos {
         if owed == Nanos::ZERO {
-            return;
+            return owed;
         }
-        let due = self.read_clock() + owed;
+        let began = self.read_clock();
+        let due = began + owed;
         let (timers, slot) = (&self.worker.timers, self.slot);
         timers.set(due, Token::User(self.index));
         slot.until(|| (timers.reached(due) || slot.cut.get()).then_some(())).await;
+        self.read_clock().saturating_sub(began)
     }
 
     async fn connect(&mut self) -> Result<(), Attempt<OutcomeOf<C>>> {

@@ -209,6 +209,9 @@ pub mod driver_series {
     /// Counter, ns: time in which its busiest thread was running or runnable; of each tick the busiest
     /// thread of that tick.
     pub const BUSIEST_THREAD: &str = "busiest_thread.awake";
+    /// Counter, ns of design time: answers that users left untaken because the sessions would still have been at work on the
+    /// slower processors of a dilated design.
+    pub const HELD_BACK: &str = "held_back";
     /// Gauge: users configured.
     pub const USERS_ACTIVE: &str = "users.active";
     /// Gauge: open sessions, also those of users that are not active.

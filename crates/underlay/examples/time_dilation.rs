@@ -1,10 +1,11 @@
 //! Whether time dilation changes answers: one study on a device that this host can emulate in real time, at the factors
-//! 1, 2, 4, 8, in every second round backwards: throughput, p95 and the budget of the sessions' time.
+//! 1, 2, 4, 8, in every second round backwards: throughput, p95 and the budget of the sessions' time. Limited by storage, or
+//! by half a processor.
 //!
 //! Runs the program itself, so `underlay` must be built in the same profile. Needs root and the engine's programs.
 //!
-//! `cargo run --release -p underlay --example time_dilation -- [--engine postgresql|mariadb] [--rounds N]
-//! [--measure SECONDS] [--json FILE]`
+//! `cargo run --release -p underlay --example time_dilation -- [--engine postgresql|mariadb] [--limit storage|cpu]
+//! [--rounds N] [--measure SECONDS] [--json FILE]`
 
 use serde_json::{Value, json};
 use std::error::Error;
@@ -19,14 +20,30 @@ const SHOWN: f64 = 0.01;
 
 type Failure = Box<dyn Error>;
 
-/// A sixteenth of a SATA SSD under four users whose pages do not fit memory.
+/// What limits a study.
+struct Limit {
+    memory: &'static str,
+    /// Of the server's own cache.
+    cache: &'static str,
+    cpus: &'static str,
+    /// Part of a SATA SSD.
+    divisor: u32,
+}
+
+/// Pages that do not fit memory, on a sixteenth of a SATA SSD.
+const STORAGE: Limit = Limit { memory: "384MiB", cache: "32", cpus: "", divisor: 16 };
+/// Everything in memory, and half a processor.
+const CPU: Limit = Limit { memory: "1GiB", cache: "512", cpus: "cpus = 0.5", divisor: 1 };
+
+/// Four users.
 const STUDY: &str = r#"
 name = "time-dilation"
 question = "Does time dilation change answers?"
 
 [engine]
 kind = "ENGINE"
-memory-limit = "384MiB"
+memory-limit = "MEMORY"
+CPUS
 
 [engine.settings]
 SETTINGS
@@ -41,7 +58,7 @@ use = "kingston-sata-5200eco"
 name = "sata"
 
 [design.datastore.emulated]
-devices = [{ name = "sata", profile = "5200eco-1920", overrides = { divisor = 16 } }]
+devices = [{ name = "sata", profile = "5200eco-1920", overrides = { divisor = DIVISOR } }]
 
 [workload.tpcc]
 warehouses = 4
@@ -55,6 +72,7 @@ repeats = 1
 
 struct Options {
     engine: String,
+    limit: Limit,
     rounds: usize,
     measure_s: u32,
     json: Option<PathBuf>,
@@ -72,11 +90,7 @@ struct Run {
 fn main() -> Result<(), Failure> {
     let options = options()?;
     let folder = tempfile::tempdir()?;
-    let settings = match options.engine.as_str() {
-        "mariadb" => "innodb_buffer_pool_size = \"32M\"",
-        _ => "shared_buffers = \"32MB\"\ncheckpoint_timeout = \"30s\"\nmax_wal_size = \"640MB\"",
-    };
-    let study = STUDY.replace("ENGINE", &options.engine).replace("SETTINGS", settings);
+    let study = study(&options);
     let path = folder.path().join("study.toml");
     std::fs::write(&path, study)?;
     let mut runs = Vec::new();
@@ -119,14 +133,42 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
+fn study(options: &Options) -> String {
+    let Limit { memory, cache, cpus, divisor } = options.limit;
+    let settings = match options.engine.as_str() {
+        "mariadb" => format!("innodb_buffer_pool_size = \"{cache}M\""),
+        _ => format!(
+            "shared_buffers = \"{cache}MB\"\ncheckpoint_timeout = \"30s\"\nmax_wal_size = \"640MB\""
+        ),
+    };
+    STUDY
+        .replace("ENGINE", &options.engine)
+        .replace("SETTINGS", &settings)
+        .replace("MEMORY", memory)
+        .replace("CPUS", cpus)
+        .replace("DIVISOR", &divisor.to_string())
+}
+
 fn options() -> Result<Options, Failure> {
-    let mut options =
-        Options { engine: "postgresql".to_string(), rounds: 1, measure_s: MEASURE_S, json: None };
+    let mut options = Options {
+        engine: "postgresql".to_string(),
+        limit: STORAGE,
+        rounds: 1,
+        measure_s: MEASURE_S,
+        json: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
         match name.as_str() {
             "--engine" => options.engine = value,
+            "--limit" => {
+                options.limit = match value.as_str() {
+                    "storage" => STORAGE,
+                    "cpu" => CPU,
+                    other => return Err(format!("no study is limited by {other}").into()),
+                }
+            }
             "--rounds" => options.rounds = value.parse()?,
             "--measure" => options.measure_s = value.parse()?,
             "--json" => options.json = Some(value.into()),

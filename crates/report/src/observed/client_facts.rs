@@ -19,6 +19,9 @@ pub(crate) struct DriverFacts {
     pub(crate) sessions: Option<f64>,
     /// Time in which its busiest thread ran or wanted to, as a share.
     pub(crate) busiest_share: Option<f64>,
+    /// Sessions whose answers are held back, on average, because on the slower processors of a dilated design they would still
+    /// be at work; `None` of records without.
+    pub(crate) held_back: Option<f64>,
     /// Actual minus intended dispatch, nanoseconds.
     pub(crate) lag: StoredHistogram,
 }
@@ -46,6 +49,7 @@ pub(super) fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
             .or_else(|| per_process(window, "on_cpu").get("driver").copied()),
         sessions: window.mean(source::DRIVER, driver_series::SESSIONS),
         busiest_share: rate(driver_series::BUSIEST_THREAD),
+        held_back: rate(driver_series::HELD_BACK),
         lag: (&window.merged_histogram(histogram_scope::DRIVER, DISPATCH_LAG)).into(),
     }
 }

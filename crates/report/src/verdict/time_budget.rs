@@ -5,7 +5,8 @@
 //! than the device that is emulated. So each wait is followed to its root:
 //!
 //! 1. A session whose thread runs or could is running, stopped by the server's CPU limit, or waiting for a processor.
-//!    The states of threads tell; of a server elsewhere the scheduler's counters, for idle sessions alone.
+//!    The states of threads tell; of a server elsewhere the scheduler's counters, for idle sessions alone. So is one whose
+//!    answer is held back, because the slower processor of a dilated design would still be at work.
 //! 2. A session that waits for the writer of the log, the reader of a page or the holder of a lock or latch is where
 //!    that one is, if that one runs or could.
 //! 3. Waits for I/O that exceed what the modelled devices took are this host's. What they exceed all requests by is
@@ -63,7 +64,8 @@ impl TimeBudget {
         if let Some(idle) = sessions.get_mut(&TimeClass::Client) {
             *idle = (*idle - unused).max(0.0);
         }
-        if let Some(awake) = Awake::of(&mut sessions, waits, cpu) {
+        let held_back = driver.held_back.unwrap_or(0.0);
+        if let Some(awake) = Awake::of(&mut sessions, (waits, held_back), cpu) {
             awake.add(&mut sessions);
             let waiting = follow(&mut sessions, waits, &awake);
             take_out_host(&mut sessions, io, &waiting);
@@ -171,13 +173,18 @@ impl Awake {
     /// Takes them out of the classes in which the samples see them; `None` without any counter.
     fn of(
         sessions: &mut BTreeMap<TimeClass, f64>,
-        waits: &WaitSummary,
+        (waits, held_back): (&WaitSummary, f64),
         cpu: &CpuFacts,
     ) -> Option<Awake> {
         let on_cpu = of_server(&cpu.on_cpu);
         let (awake, running, ended) = match &waits.awake {
             Some(awake) => {
                 let (awake, ended) = by_threads(sessions, awake);
+                // Their threads sleep, and the samples call them idle.
+                let idle = sessions.entry(TimeClass::Client).or_default();
+                let held_back = held_back.min(*idle);
+                *idle -= held_back;
+                let awake = awake + held_back;
                 let running = cpu.sessions_on_cpu.or(on_cpu).map_or(1.0, |cores| cores / awake);
                 (awake, if awake > 0.0 { running.min(1.0) } else { 1.0 }, ended)
             }
@@ -368,6 +375,7 @@ mod tests {
             cores: None,
             sessions: None,
             busiest_share: None,
+            held_back: None,
             lag: (&Histogram::new()).into(),
         }
     }
@@ -394,6 +402,26 @@ mod tests {
             ..CpuFacts::default()
         };
         (seen, cpu)
+    }
+
+    /// Four sessions that do nothing but compute, at a dilation of four: each runs a quarter of the time, and three quarters the
+    /// client leaves its answer untaken. In design time a quarter of the host's processor is one of the design's.
+    #[test]
+    fn an_answer_that_is_held_back_is_time_on_a_slower_processor() {
+        let mut seen = waits(&[(TimeClass::Cpu, 1.2), (TimeClass::Client, 2.8)]);
+        seen.awake = Some([(TimeClass::Cpu, 1.0), (TimeClass::Client, 0.0)].into());
+        let cpu = CpuFacts { sessions_on_cpu: Some(3.6), ..CpuFacts::default() };
+        let held_back = |held_back| {
+            let driver = DriverFacts { held_back, ..quiet_driver() };
+            of(&seen, &cpu, &driver, (&Io::new(), None), 4)
+        };
+        let known = held_back(Some(2.6));
+        near(known.of_class(TimeClass::Cpu), 3.6);
+        near(known.of_class(TimeClass::Client), 0.2);
+        near(known.total(), 4.0);
+        // More than was idle cannot have been.
+        near(held_back(Some(9.0)).of_class(TimeClass::Client), 0.0);
+        near(held_back(None).of_class(TimeClass::Client), 2.8);
     }
 
     #[test]

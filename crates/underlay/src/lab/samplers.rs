@@ -133,6 +133,7 @@ struct DriverState {
     arrivals_overflowed: u64,
     cpu_ns: u64,
     busiest_thread_ns: u64,
+    held_back_ns: u64,
     memory_bytes: u64,
 }
 
@@ -143,6 +144,7 @@ impl DriverGauge {
         let (due, overflowed, busiest) = state.map_or((0, 0, 0), |state| {
             (state.arrivals_due, state.arrivals_overflowed, state.busiest_thread_ns)
         });
+        let held_back_ns = state.map_or(0, |state| state.held_back_ns);
         *state = Some(DriverState {
             users_active: tick.users.active,
             users_in_transaction: tick.users.in_transaction,
@@ -153,6 +155,7 @@ impl DriverGauge {
             arrivals_overflowed: overflowed + tick.arrivals.overflowed,
             cpu_ns: tick.cpu_ns,
             busiest_thread_ns: busiest + tick.busiest.awake_ns(),
+            held_back_ns: held_back_ns + tick.held_back_ns,
             memory_bytes: tick.memory.0,
         });
     }
@@ -183,6 +186,7 @@ impl DriverSampler {
             SeriesSpec::counter(series::ARRIVALS_OVERFLOWED, "transactions"),
             SeriesSpec::counter(series::CPU, "ns"),
             SeriesSpec::counter(series::BUSIEST_THREAD, "ns"),
+            SeriesSpec::counter(series::HELD_BACK, "ns"),
             SeriesSpec::gauge(series::MEMORY, "bytes"),
         ];
         DriverSampler { name: source::DRIVER.to_string(), gauge, series }
@@ -220,6 +224,7 @@ impl Sampler for DriverSampler {
                 state.arrivals_overflowed as f64,
                 state.cpu_ns as f64,
                 state.busiest_thread_ns as f64,
+                state.held_back_ns as f64,
                 state.memory_bytes as f64,
             ]),
         }
