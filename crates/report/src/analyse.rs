@@ -45,12 +45,14 @@ fn analysis_of(digest: Digest) -> Analysis {
     let published = published::all(&digest, &axes, (&ladders.rungs, &databases));
     published::compare(&published, &mut comparisons);
     let searches = rate_searches::all(&digest);
+    let causal_checks = causal_checks(&digest, &ladders.bottlenecks);
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
         rungs: &ladders.rungs,
         peaks: &ladders.peaks,
         comparisons: &comparisons,
         bottlenecks: &ladders.bottlenecks,
+        causal_checks: &causal_checks,
         validity: &ladders.validity,
         findings: &findings,
         searches: &searches,
@@ -70,7 +72,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         rungs: ladders.rungs,
         databases,
         peaks: ladders.peaks,
-        causal_checks: causal_checks(&digest, &ladders.bottlenecks),
+        causal_checks,
         bottlenecks: ladders.bottlenecks,
         validity: ladders.validity,
         searches,

@@ -26,6 +26,9 @@ pub struct CausalCheck {
     pub tied: Vec<String>,
     /// What that means for the verdict from sampling.
     pub agreement: Agreement,
+    /// What the answer says limits throughput: words of [`Sensitivity::resource`] by experiment, or the class from sampling
+    /// where only that could be had and it has at least medium confidence. Empty where nothing can be named with confidence.
+    pub named: Vec<String>,
     /// The same in words, with the numbers.
     pub sentence: String,
 }

@@ -21,6 +21,9 @@ use results::{Contest, find, oriented};
 use savings::savings;
 use support::{bottleneck_sentence, busy_parts_sentence, support, validity_sentence};
 
+/// What sampling and what an experiment call a load generator that is the limit.
+const OF_THE_LOAD_GENERATOR: [&str; 2] = ["load-generator", "client"];
+
 /// The answer.
 pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
     let mut measured: Vec<usize> = results.rungs.iter().map(|rung| rung.design).collect();
@@ -204,10 +207,8 @@ fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
         .into_iter()
         .find_map(|design| {
             results
-                .bottlenecks
-                .iter()
-                .find(|b| (b.design, b.users) == (design, contest.users))
-                .filter(|b| b.class == "load-generator")
+                .limit_of(design, contest.users)
+                .filter(|limit| OF_THE_LOAD_GENERATOR.contains(limit))
                 .map(|_| {
                     format!(
                         "the load generator was the bottleneck on {}",

@@ -3,8 +3,8 @@
 //! What it deliberately does not do: decide or word anything. The sentences are made by the other files of this folder.
 
 use crate::analysis::{
-    Bottleneck, Comparison, Design, Finding, Peak, RateSearch, Ratio, Rung, RungValidity, Scope,
-    Validity,
+    Agreement, Bottleneck, CausalCheck, Comparison, Design, Finding, Peak, RateSearch, Ratio, Rung,
+    RungValidity, Scope, Validity,
 };
 use crate::axes::Axes;
 use crate::plan_view::PlanView;
@@ -21,6 +21,7 @@ pub(crate) struct Results<'a> {
     pub(crate) peaks: &'a [Peak],
     pub(crate) comparisons: &'a [Comparison],
     pub(crate) bottlenecks: &'a [Bottleneck],
+    pub(crate) causal_checks: &'a [CausalCheck],
     pub(crate) validity: &'a [RungValidity],
     pub(crate) findings: &'a [Finding],
     pub(crate) searches: &'a [RateSearch],
@@ -41,7 +42,7 @@ pub(super) struct Contest {
     pub(super) axis: Option<usize>,
 }
 
-impl Results<'_> {
+impl<'a> Results<'a> {
     /// What a design is called in sentences about a contest. Along an axis its points are the subject, and the rest is where
     /// they are compared.
     pub(super) fn title_in(&self, contest: Contest, design: usize) -> &str {
@@ -67,6 +68,27 @@ impl Results<'_> {
         });
         let next = self.validity_of(next, users).map(|row| row.outcome);
         best.into_iter().chain(next).max()
+    }
+
+    /// What sampling says of a rung.
+    pub(super) fn bottleneck_of(&self, design: usize, users: u32) -> Option<&'a Bottleneck> {
+        self.bottlenecks.iter().find(|it| (it.design, it.users) == (design, users))
+    }
+
+    /// What an experiment at a rung says.
+    pub(super) fn check_of(&self, design: usize, users: u32) -> Option<&'a CausalCheck> {
+        self.causal_checks.iter().find(|it| (it.design, it.users) == (design, users))
+    }
+
+    /// What limits a rung: what sampling names, or what an experiment does in its place. `None` where nothing is known, or where
+    /// the experiment does not confirm what sampling names.
+    pub(super) fn limit_of(&self, design: usize, users: u32) -> Option<&'a str> {
+        let sampled = self.bottleneck_of(design, users).map(|it| it.class.as_str());
+        match self.check_of(design, users) {
+            Some(check) if check.agreement == Agreement::ByExperiment => check.class.as_deref(),
+            Some(check) if check.agreement == Agreement::NotConfirmed => None,
+            _ => sampled,
+        }
     }
 
     pub(super) fn is_host_limited(&self, design: usize, users: u32) -> bool {

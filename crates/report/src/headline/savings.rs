@@ -4,7 +4,7 @@
 //! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
 
 use super::results::{Contest, Results};
-use crate::analysis::{Bottleneck, LimitMode, Ratio, Rung};
+use crate::analysis::{LimitMode, Ratio, Rung};
 use crate::wording::{amount, count};
 
 /// Processor time per transaction that differs by less than this share is not worth a sentence.
@@ -77,13 +77,13 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
     if best.0 == next.0 {
         return None;
     }
-    let at = |it: &&Bottleneck| (it.design, it.users) == (contest.next, contest.users);
-    let limit = results.bottlenecks.iter().find(at)?;
-    if !OF_DEVICES.contains(&limit.class.as_str()) {
+    let limit = results.limit_of(contest.next, contest.users)?;
+    if !OF_DEVICES.contains(&limit) {
         return None;
     }
+    let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
     let range = (ratio.low?, ratio.high?);
-    number_sentence(limit.mode, results.title_in(contest, contest.next), (&best, &next), range)
+    number_sentence(mode, results.title_in(contest, contest.next), (&best, &next), range)
 }
 
 /// What more of the device `next` would do; `best` and `next` are a model and how many a design has of it.

@@ -2,14 +2,15 @@
 
 use super::results::{Contest, Results, find, oriented};
 use crate::analysis::{
-    Answer, Aspect, BudgetPart, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Ratio,
-    Rung, TimeClass, Validity, Verdict,
+    Agreement, Answer, Aspect, BudgetPart, Comparison, HostFactors, LatencyRow, LimitMode, Outcome,
+    Ratio, Rung, TimeClass, Validity, Verdict,
 };
 use crate::axes::Apart;
 use crate::busy_parts;
 use crate::metrics::RESTORED;
 use crate::transaction_types::type_title;
 use crate::verdict::bottleneck::class_title;
+use crate::verdict::causal;
 use crate::wording::{
     amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
 };
@@ -287,21 +288,40 @@ fn differing(next: &[BudgetPart], best: &[BudgetPart]) -> Option<(TimeClass, [f6
         .filter(|(_, [next, best])| next - best >= TELLING)
 }
 
-/// What limits a design.
+/// What limits a design: what sampling names, and what an experiment at the same rung says of that.
 pub(super) fn bottleneck_sentence(
     results: &Results<'_>,
     design: usize,
     users: u32,
 ) -> Option<String> {
-    let found = results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, users))?;
+    let found = results.bottleneck_of(design, users)?;
+    let title = &results.designs[design].title;
     let explained = match found.mode {
         LimitMode::Latency => "; throughput still grows with more users",
-        LimitMode::Capacity => "; more users do not increase throughput",
+        LimitMode::Capacity => "; more users hardly increase throughput",
         LimitMode::Unknown => "",
     };
-    (found.class != "inconclusive").then(|| {
-        format!("Bottleneck of {}: {}{explained}.", results.designs[design].title, found.sentence)
-    })
+    let tested = match results.check_of(design, users) {
+        None => String::new(),
+        Some(check) => match (check.agreement, &check.class) {
+            // The experiment names something else, names what sampling could not, or contradicts it.
+            (Agreement::ByExperiment, Some(_)) | (Agreement::NotConfirmed, _) => {
+                return Some(format!("Bottleneck of {title}, {}{explained}.", check.sentence));
+            }
+            (Agreement::Confirmed, _) => format!("; {}", causal::confirmation(check, found)),
+            (Agreement::TooShort, _) => {
+                "; the causal check was too short to confirm it".to_string()
+            }
+            (Agreement::Observed, _) => {
+                "; not tested by experiment, as it cannot be slowed here".to_string()
+            }
+            (Agreement::ByExperiment, None) => {
+                "; no resource that was slowed matters noticeably".to_string()
+            }
+        },
+    };
+    (found.class != "inconclusive")
+        .then(|| format!("Bottleneck of {title}: {}{explained}{tested}.", found.sentence))
 }
 
 /// What of the hosts of a design's cluster is busy.

@@ -1,11 +1,12 @@
 //! The causal check: what throughput follows when one resource at a time is slowed, and whether the observed verdict agrees.
 //!
-//! The verdict from sampling stays as it is; this stands beside it.
+//! The verdict from sampling stays as it is; this stands beside it, and says what the answer may name.
 
 use underlay_core::Resource;
 
 use crate::analysis::{
-    Agreement, Bottleneck, CausalCheck, NotPerturbed, Reaction, Sensitivity, TimeClass, WhatIf,
+    Agreement, Bottleneck, CausalCheck, Confidence, NotPerturbed, Reaction, Sensitivity, TimeClass,
+    WhatIf,
 };
 use crate::observed::{CausalFacts, CausalPeriod};
 use crate::statistics::{ChangeEffect, Elasticity, Period, change_effects, holm};
@@ -44,6 +45,7 @@ pub(crate) fn judge(
         factor,
         period_s: crate::statistics::mean(&seconds).unwrap_or(0.0),
         sentence: sentence(agreement, (observed, needed), class.as_deref(), &tied, &resources),
+        named: named(agreement, class.as_deref(), &tied, observed),
         resources,
         not_perturbed: facts
             .not_perturbed
@@ -261,6 +263,38 @@ fn agreement(
     }
 }
 
+/// What may be named as the bottleneck. A name from sampling that no experiment tested is as good as its confidence.
+fn named(
+    agreement: Agreement,
+    class: Option<&str>,
+    tied: &[String],
+    observed: Option<&Bottleneck>,
+) -> Vec<String> {
+    match agreement {
+        Agreement::Confirmed | Agreement::ByExperiment => {
+            class.map(str::to_string).into_iter().chain(tied.iter().cloned()).collect()
+        }
+        Agreement::Observed => observed
+            .filter(|it| matches!(it.confidence, Confidence::Medium | Confidence::High))
+            .map(|it| it.class.clone())
+            .into_iter()
+            .collect(),
+        Agreement::NotConfirmed | Agreement::TooShort => Vec::new(),
+    }
+}
+
+/// What a check that confirms adds to what sampling says: how much throughput follows it, or what is behind it. The I/O that
+/// sessions of a cluster wait for may be its network, the log that they wait for the data writes of its device.
+pub(crate) fn confirmation(check: &CausalCheck, observed: &Bottleneck) -> String {
+    let of_observed = observed_resources(observed, false).unwrap_or_default();
+    if of_observed.iter().any(|it| check.named.iter().any(|name| name == it.as_str())) {
+        return check.sentence.clone();
+    }
+    let behind: Vec<String> = check.named.iter().map(|name| title(name).to_string()).collect();
+    let (_, effect) = check.sentence.split_once(": ").unwrap_or_default();
+    format!("by experiment it is {}: {effect}", list(&behind))
+}
+
 fn sentence(
     agreement: Agreement,
     (observed, needed_s): (Option<&Bottleneck>, f64),
@@ -327,7 +361,7 @@ pub(crate) fn title(resource: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::judge as judge_all;
+    use super::{confirmation, judge as judge_all};
     use crate::analysis::{
         Agreement, Bottleneck, BudgetPart, CausalCheck, Confidence, LimitMode, TimeClass,
     };
@@ -482,6 +516,11 @@ mod tests {
         assert_eq!((apart.agreement, apart.class.as_deref()), (Agreement::ByExperiment, class));
         let together = judge_all(&data, Some(&seen), true);
         assert_eq!((together.agreement, together.class.as_deref()), (Agreement::Confirmed, class));
+        let behind = confirmation(&together, &seen);
+        let expected = "by experiment it is data writes: throughput falls 0.";
+        assert!(behind.starts_with(expected), "{behind}");
+        let itself = confirmation(&together, &observed("data-write", None));
+        assert!(itself.starts_with("confirmed by experiment: throughput falls 0."), "{itself}");
     }
 
     #[test]

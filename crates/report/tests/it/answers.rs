@@ -84,6 +84,48 @@ fn what_the_better_design_saves_is_said() {
     assert!((numbers[0] / numbers[1] - 0.5).abs() < 0.05, "{same_work}");
 }
 
+/// What the sentences below the headline say of the second best design's bottleneck.
+fn said_of_sata(found: &Analysis) -> &str {
+    let mut support = found.verdict.support.iter();
+    support.find(|text| text.starts_with("Bottleneck of SATA")).expect("a bottleneck is named")
+}
+
+#[test]
+fn the_answer_says_what_an_experiment_made_of_the_bottleneck() {
+    let mut checked = quick(scenario(vec![sata(), nvme()]));
+    let untested = analysis(&checked);
+    assert!(!said_of_sata(&untested).contains("experiment"), "{}", said_of_sata(&untested));
+
+    checked.causal_check = Some(2.0);
+    let found = analysis(&checked);
+    let text = said_of_sata(&found);
+    assert!(text.starts_with("Bottleneck of SATA: data reads"), "{text}");
+    assert!(text.contains("; confirmed by experiment: throughput falls 0."), "{text}");
+    assert!(text.ends_with("per 1 % slower data reads."), "{text}");
+    assert_eq!(found.causal_checks[0].named, ["data-read"]);
+
+    // Sampling knows nothing: the experiment stands alone.
+    let mut blind = checked.clone();
+    blind.absent.push("waits");
+    let found = analysis(&blind);
+    let text = said_of_sata(&found);
+    let expected = "Bottleneck of SATA, by experiment: throughput falls ";
+    assert!(text.starts_with(expected) && text.contains("slower data reads"), "{text}");
+    assert_eq!(found.causal_checks[0].named, ["data-read"]);
+
+    // Slower reads and log writes change nothing: what sampling names is not the limit.
+    checked.causal_check = Some(1.0);
+    let found = analysis(&checked);
+    let text = said_of_sata(&found);
+    let expected = "Bottleneck of SATA, observed, not confirmed: sampling names data read, but no";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(found.causal_checks[0].named.is_empty());
+    let of_devices =
+        |text: &String| text.contains("It would take") || text.starts_with("More of sata-drive");
+    assert!(untested.verdict.support.iter().any(of_devices), "{:?}", untested.verdict.support);
+    assert!(!found.verdict.support.iter().any(of_devices), "{:?}", found.verdict.support);
+}
+
 #[test]
 fn a_rate_that_was_not_found_is_a_lower_bound() {
     let with = |at_least: Vec<usize>| {

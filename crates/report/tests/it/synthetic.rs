@@ -161,6 +161,8 @@ pub struct Scenario {
     pub resync: Option<Resync>,
     /// Share of the time in which servers are stopped by their CPU limit; `None` without a control group.
     pub stopped: Option<f64>,
+    /// A causal check in the first repeat: how many times as long reads and log writes really take where it slows them by two.
+    pub causal_check: Option<f64>,
 }
 
 /// A job of a simulated study, as the plan describes it, and what every run came to.
@@ -280,6 +282,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         databases: Vec::new(),
         resync: None,
         stopped: None,
+        causal_check: None,
     }
 }
 

@@ -106,6 +106,9 @@ impl SimulatedRun<'_> {
             self.phase(recorder, run, PhaseKind::NullTwin, Some(users), second, 3, &mut drive);
             second += 3;
         }
+        if let Some(slower) = self.scenario.causal_check.filter(|_| self.repeat == 0) {
+            second = self.causal_check(recorder, run, (second, slower), &mut counters);
+        }
         if let Some(resync) = self.scenario.resync {
             let kind = PhaseKind::CoolDown;
             self.phase(recorder, run, kind, Some(0), second, resync.after_s, |recorder, at| {
@@ -117,6 +120,48 @@ impl SimulatedRun<'_> {
         let at = Nanos::from_secs(second + 2);
         let end = RunEnd { at, status: RunStatus::Finished, reason: None };
         recorder.end_run(run, &end).unwrap();
+    }
+
+    /// Periods of four seconds in which nothing, the log and the reads are slowed in turn. Returns when it ends.
+    fn causal_check(
+        &self,
+        recorder: &mut Recorder,
+        run: RunId,
+        (begin, slower): (u64, f64),
+        counters: &mut Counters,
+    ) -> u64 {
+        const SECONDS: u64 = 4;
+        let (users, mut second, mut periods) = (self.top_users(), begin, Vec::new());
+        let turns = [None, Some("log"), None, Some("data-read")];
+        for resource in turns.repeat(4).into_iter().chain([None]) {
+            let mut demands = self.scenario.designs[self.design].demands;
+            match resource {
+                Some("log") => demands.log_ns *= slower,
+                Some(_) => demands.read_ns *= slower,
+                None => {}
+            }
+            let random = RootSeed(self.scenario.seed).stream("causal", second);
+            let mut simulation = Simulation::new(demands, random);
+            simulation.set_users(users);
+            for _ in 0..SECONDS {
+                self.tick(recorder, run, second, &simulation.second(), counters);
+                recorder.commit().unwrap();
+                second += 1;
+            }
+            periods.push(json!({
+                "resource": resource,
+                "factor": if resource.is_some() { 2.0 } else { 1.0 },
+                // The first second is the reaction.
+                "begin_ns": Nanos::from_secs(second - SECONDS + 1).0,
+                "end_ns": Nanos::from_secs(second).0,
+            }));
+        }
+        let check = json!({
+            "users": users, "factor": 2.0, "reaction_ns": Nanos::from_secs(1).0,
+            "periods": periods, "not_perturbed": [],
+        });
+        recorder.write_document(Some(run), document::CAUSAL_CHECK, &check).unwrap();
+        second
     }
 
     fn simulation(&self) -> Simulation {

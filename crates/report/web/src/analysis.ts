@@ -172,6 +172,7 @@ not_perturbed: Array<NotPerturbed>,
 class: string | null,
 tied: Array<string>,
 agreement: Agreement,
+named: Array<string>,
 sentence: string, };
 
 export type Ceiling = {

@@ -21,6 +21,8 @@ pub struct Induced {
     /// Log kept between checkpoints.
     log_size: &'static str,
     cpus: Option<f64>,
+    /// Length of the measured window, which a name from sampling alone needs for its confidence.
+    measure: &'static str,
     /// Length of the causal check. Where few transactions end, or the kernel's write-back has to follow, it takes longer.
     check: &'static str,
     design: String,
@@ -63,6 +65,7 @@ fn usual(name: &'static str, expected: &'static [&'static str]) -> Induced {
         cache: "512MB",
         log_size: "1GB",
         cpus: None,
+        measure: "16s",
         check: "30s",
         design: devices(ORDINARY, ORDINARY),
     }
@@ -80,6 +83,8 @@ pub fn all(engine: &str) -> Vec<Induced> {
     let slow_data_memory = if engine == "mariadb" { "384MiB" } else { small_cache.0 };
     // With little memory, the throughput of PostgreSQL varies twice as much from one period of a check to the next.
     let memory_check = if engine == "mariadb" { "240s" } else { "480s" };
+    // Sessions of MariaDB are looked at nine times per second.
+    let sampled = if engine == "mariadb" { "60s" } else { "40s" };
     let short_of_memory = |induced: Induced| Induced {
         memory: small_cache.0,
         cache: small_cache.1,
@@ -106,6 +111,8 @@ pub fn all(engine: &str) -> Vec<Induced> {
         Induced { cpus: Some(0.2), ..usual("cpu-quota", &["cpu", "cpu-limit"]) },
         Induced {
             burners: true,
+            // What other programs use cannot be slowed: there is nothing but sampling.
+            measure: sampled,
             design: devices(INSTANT, INSTANT),
             users: 8,
             ..usual("host-cpu", &["cpu", "cpu-starved"])
@@ -201,13 +208,14 @@ impl Induced {
              [volumes.data]\ncapacity = \"2GiB\"\n\n[volumes.wal]\ncapacity = \"2GiB\"\n\n\
              [volumes.backup]\ncapacity = \"256MiB\"\n\n[[design]]\nname = \"{name}\"\n\n{design}{cpus}\n\
              [workload.tpcc]\nwarehouses = {warehouses}\nmode = \"{mode}\"\n\n\
-             [procedure]\nusers = [{users}]\nsettle = \"0s\"\nwarm-up = \"4s\"\nramp-up = \"1s\"\nmeasure = \"16s\"\n\
+             [procedure]\nusers = [{users}]\nsettle = \"0s\"\nwarm-up = \"4s\"\nramp-up = \"1s\"\nmeasure = \"{measure}\"\n\
              repeats = 1\ncausal-check = \"{check}\"\n",
             name = self.name,
             memory = self.memory,
             design = self.design,
             warehouses = self.warehouses,
             mode = self.mode,
+            measure = self.measure,
             check = self.check,
             users = self.users,
         )

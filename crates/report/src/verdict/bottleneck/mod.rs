@@ -77,7 +77,12 @@ fn failed(gates: &[Gate]) -> Option<&Gate> {
 }
 
 fn confidence(ruling: &Ruling, gates: &[Gate]) -> Confidence {
-    let soft = gates.iter().any(|gate| matches!(gate.state, GateState::Soft | GateState::Failed));
+    let is_doubt = |gate: &Gate| {
+        // That others use the host is no doubt where it is what was found.
+        let is_evidence = gate.id == "G5" && ruling.class == "cpu-starved";
+        matches!(gate.state, GateState::Soft | GateState::Failed) && !is_evidence
+    };
+    let soft = gates.iter().any(is_doubt);
     match ruling.class {
         "inconclusive" => Confidence::None,
         // What sessions wait for may be exhausted too: only a causal check tells whether more of them would do more.
@@ -250,8 +255,9 @@ mod tests {
         scarce.idle_share = Some(0.02);
         scarce.pressure_share = Some(0.93);
         assert_eq!(class(&scarce), "cpu");
-        scarce.interference_share = Some(0.2);
-        assert_eq!(class(&scarce), "cpu-starved");
+        scarce.interference_share = Some(0.4);
+        let starved = judge(&scarce, 0, 8);
+        assert_eq!((&*starved.class, starved.confidence), ("cpu-starved", Confidence::Medium));
     }
 
     #[test]

@@ -326,6 +326,7 @@ fn causal_check() -> CausalCheck {
         class: Some("data-read".into()),
         tied: Vec::new(),
         agreement: Agreement::Confirmed,
+        named: vec!["data-read".into()],
         sentence:
             "confirmed by experiment: throughput falls 0.52 % [0.44, 0.6] per 1 % slower data reads"
                 .into(),
