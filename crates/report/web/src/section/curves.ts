@@ -45,12 +45,21 @@ export function curves(page: Page): HTMLElement | null {
     "curves",
     isBlockLoad(workload) ? "By requests in flight" : "By number of users",
     "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats.",
+    workingSet(page),
     legend(page),
     html("div", { class: "chart-pair" }, chartsOf(page, MAIN.map((name) => metricCurve(metricOf(page, name))), "from zero")),
     latencyCurves(page),
     volumeCurves(page),
     otherCurves(page),
   );
+}
+
+/** What the rungs touch of the database: one that grows with users bends a curve as the load does. */
+function workingSet(page: Page): Child {
+  const grows = page.analysis.findings.find((finding) => finding.code === "working-set-grows");
+  if (grows) return html("p", {}, `${capitalised(grows.text)}.`);
+  const touched = unique(page.analysis.rungs.flatMap((rung) => rung.working_set?.text ?? []));
+  return touched.length === 1 ? html("p", { class: "muted" }, `Every rung ${touched[0]}.`) : null;
 }
 
 /** Every measure of the only rung, of the system and of each volume. */
