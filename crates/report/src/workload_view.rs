@@ -292,7 +292,10 @@ mod tests {
         let study = WorkloadView::of(&json!({ "workload": { "block": { "shape": study } } }));
         assert_eq!(study.at(8), " with 8 requests in flight per volume");
         assert!(study.is_block_load() && !study.is_one_run() && blocks.is_one_run());
-        assert_eq!(study.main_type(["read", "write", ALL_REQUESTS].into_iter()), Some(ALL_REQUESTS));
+        assert_eq!(
+            study.main_type(["read", "write", ALL_REQUESTS].into_iter()),
+            Some(ALL_REQUESTS)
+        );
         assert_eq!(study.main_type(["write"].into_iter()), Some("write"));
         let older = json!({ "workload": { "tpcc": { "warehouses": 8 } } });
         for plan in [older, json!(null)] {
