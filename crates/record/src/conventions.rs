@@ -145,6 +145,8 @@ pub mod event {
     pub const RATE: &str = "rate";
     /// A backup or restore of a job; data carries `until_ns`. Derived by reports from the outcome.
     pub const OPERATION: &str = "operation";
+    /// The memory of the server was full of pages for the first time. Derived by reports.
+    pub const MEMORY_FULL: &str = "memory-full";
     /// The job of a database was done, beside the users of others.
     pub const JOB_DONE: &str = "job-done";
     /// The load generator lost the database; data may carry `until_ns`.

@@ -14,8 +14,8 @@ use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
 use crate::axes::Axes;
 use crate::checkpoints::checkpoints;
 use crate::observed::{
-    CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, merged,
-    operation_events, operations, stages,
+    CausalFacts, MeasuredWindow, ObservedOperation, ObservedRun, WindowFacts, cache_fill_event,
+    merged, operation_events, operations, stages,
 };
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines, lines_of_database};
@@ -170,6 +170,7 @@ impl Digest {
             self.operations.extend(operations(&of_database));
             found.extend(of_one(&name, checkpoints(&of_database)));
             found.extend(of_one(&name, operation_events(&of_database)));
+            found.extend(of_one(&name, cache_fill_event(&of_database).into_iter().collect()));
             let of_it = (name.as_str(), &of_database);
             lines_of_each.extend(lines_of_database(of_it, counted, workload, &mut self.catalogue));
         }
@@ -192,6 +193,7 @@ impl Digest {
         self.operations.extend(operations(&run));
         found.extend(checkpoints(&run));
         found.extend(operation_events(&run));
+        found.extend(cache_fill_event(&run));
         let events = [run.events.as_slice(), found.as_slice()].concat();
         let stages = stages(&run, &workload);
         self.run_rows.push(run_row(&run.run, (&run.phases, &events, stages), true));

@@ -100,9 +100,20 @@ pub(crate) fn sentence_case(text: &str) -> String {
     }
 }
 
+/// A size in words: `0.9 GB`, of little `25 MB`.
+pub(crate) fn gigabytes(bytes: f64) -> String {
+    match bytes / 1e9 {
+        huge if huge >= 10.0 => format!("{huge:.0} GB"),
+        large if large >= 0.1 => format!("{large:.1} GB"),
+        _ => format!("{:.0} MB", bytes / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{amount, count, factor, factor_interval, list, minutes, percent, time_ns};
+    use super::{
+        amount, count, factor, factor_interval, gigabytes, list, minutes, percent, time_ns,
+    };
 
     #[test]
     fn numbers_are_short_and_grouped() {
@@ -146,5 +157,11 @@ mod tests {
         assert_eq!(list(&items), "a, b and c");
         assert_eq!(list(&items[..1]), "a");
         assert_eq!((count(1, "user"), count(16, "user")), ("1 user".into(), "16 users".into()));
+    }
+
+    #[test]
+    fn sizes_have_units_that_fit() {
+        let texts = [2.5e7, 9.4e8, 1.23e11].map(gigabytes);
+        assert_eq!(texts, ["25 MB", "0.9 GB", "123 GB"]);
     }
 }

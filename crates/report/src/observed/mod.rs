@@ -6,6 +6,7 @@
 //! What is deliberately not here: anything over several runs, and any judgement.
 
 mod block_loads;
+mod cache_fill;
 mod causal;
 mod client_facts;
 mod commits;
@@ -27,6 +28,7 @@ mod window;
 mod window_facts;
 
 pub(crate) use block_loads::block_loads;
+pub(crate) use cache_fill::cache_fill_event;
 pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use client_facts::DriverFacts;
 pub(crate) use cpu_facts::CpuFacts;
