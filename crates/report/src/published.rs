@@ -58,6 +58,7 @@ pub(crate) fn all(
             users,
             values: printed.into_iter().map(|value| value * factor).collect(),
             rungs: found,
+            given: series["given"].as_bool().unwrap_or_default(),
             experiment: text("experiment"),
             source: text("source"),
             note: text("note"),

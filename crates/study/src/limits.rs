@@ -12,6 +12,8 @@ pub(crate) const SEED: RangeInclusive<u64> = 0..=i64::MAX as u64;
 pub(crate) const ENGINE_MAJOR: RangeInclusive<u64> = 0..=u32::MAX as u64;
 /// Processors of a database server.
 pub(crate) const CPUS: RangeInclusive<f64> = 0.1..=4096.0;
+/// Speed of a core, compared with that of other designs.
+pub(crate) const CORE_SPEED: RangeInclusive<f64> = 0.1..=10.0;
 /// Hardware threads of a core of a host. What more than two are worth is not known here.
 pub(crate) const THREADS_PER_CORE: RangeInclusive<u64> = 1..=2;
 /// Least memory of a database server that starts at all.

@@ -534,7 +534,8 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
 /// What hosts give the databases on them, equal ones in one line.
 fn describe_compute(page: &mut Page, plan: &ClusterPlan) {
     let same = |a: &HostCompute, b: &HostCompute| {
-        (a.cores, a.threads_per_core, a.memory) == (b.cores, b.threads_per_core, b.memory)
+        (a.cores, a.threads_per_core, a.core_speed, a.memory)
+            == (b.cores, b.threads_per_core, b.core_speed, b.memory)
     };
     for equal in plan.compute.chunk_by(same) {
         let names: Vec<&str> = equal.iter().map(|it| it.host.as_str()).collect();
@@ -542,6 +543,9 @@ fn describe_compute(page: &mut Page, plan: &ClusterPlan) {
             1 => format!("{cores} cores"),
             threads => format!("{cores} cores of {threads} threads"),
         });
+        let speed = equal[0].core_speed;
+        let of_speed = |cpus| if speed == 1.0 { cpus } else { format!("{cpus} of speed {speed}") };
+        let cpus = cpus.map(of_speed);
         let memory = equal[0].memory.map(|memory| format!("{memory} of memory"));
         let limits: Vec<String> = cpus.into_iter().chain(memory).collect();
         let text =

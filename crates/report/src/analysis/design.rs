@@ -44,6 +44,8 @@ pub struct Published {
     pub rungs: Vec<Option<u32>>,
     /// The values of this record there.
     pub ours: Vec<Option<f64>>,
+    /// Whether agreement says nothing: the model was fitted to them, or the study sets them.
+    pub given: bool,
     /// Id of the experiment; may be empty.
     pub experiment: String,
     /// Document and figure.

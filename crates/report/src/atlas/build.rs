@@ -140,7 +140,11 @@ impl Series<'_> {
     /// Every published ratio of two designs that ours, or a simulation, has as well.
     fn ratios(&self) -> Vec<AtlasRatio> {
         let metrics = self.metrics();
-        let main = metrics.iter().find(|metric| **metric == HEADLINE).or(metrics.first()).copied();
+        // What the study sets is no result, where there is another.
+        let is_result =
+            |metric: &&&str| self.of_all().any(|series| series.metric == **metric && !series.given);
+        let main = metrics.iter().find(|metric| **metric == HEADLINE).filter(is_result);
+        let main = main.or(metrics.iter().find(is_result)).or(metrics.first()).copied();
         let mut all = Vec::new();
         for metric in metrics {
             for (a, b) in self.pairs() {
@@ -197,6 +201,7 @@ impl Series<'_> {
         let at_work = self.at_work(a.0.users.get(a.1).copied()?);
         Some(AtlasRatio {
             is_headline: false,
+            is_given: a.0.given && b.0.given,
             text: format!("{} over {}{at_work}", title(top.0), title(bottom.0)),
             metric: self.metric(&a.0.metric).0,
             published,

@@ -15,7 +15,8 @@ pub struct Atlas {
     pub format: u32,
     /// In the order in which they were asked for.
     pub experiments: Vec<AtlasExperiment>,
-    /// Median of the errors of the headline ratios of runs, without their signs; `null` without any.
+    /// Median of the errors of the headline ratios of runs, without their signs and without ratios that are given; `null`
+    /// without any.
     pub median_error: Option<f64>,
     /// The same of simulations.
     pub simulated_median_error: Option<f64>,
@@ -38,7 +39,7 @@ impl Atlas {
     pub fn new(experiments: Vec<AtlasExperiment>) -> Atlas {
         let headlines = || {
             let ratios = experiments.iter().flat_map(|one| &one.ratios);
-            ratios.filter(|ratio| ratio.is_headline)
+            ratios.filter(|ratio| ratio.is_headline && !ratio.is_given)
         };
         Atlas {
             format: ATLAS_FORMAT,
@@ -82,6 +83,7 @@ mod tests {
     fn entry(evidence: EvidenceKind, ours: Option<f64>, simulated: Option<f64>) -> AtlasExperiment {
         let ratio = AtlasRatio {
             is_headline: true,
+            is_given: false,
             text: "NVMe over SATA at 8 users".to_string(),
             metric: "NOPM".to_string(),
             published: 2.0,
@@ -124,6 +126,20 @@ mod tests {
         let mut atlas = Atlas::new(vec![both.clone()]);
         atlas.put(missing("a", "", "", "a block load has no database".to_string()));
         assert_eq!(atlas.experiments, [both]);
+    }
+
+    #[test]
+    fn what_is_given_is_no_part_of_the_medians() {
+        let found = entry(EvidenceKind::Emulated, Some(1.5), Some(1.0));
+        let mut given = entry(EvidenceKind::Emulated, Some(2.0), Some(2.0));
+        (given.name, given.ratios[0].is_given) = ("b".to_string(), true);
+        let atlas = Atlas::new(vec![found, given]);
+        assert_eq!((atlas.median_error, atlas.simulated_median_error), (Some(0.25), Some(0.5)));
+        // An atlas from before says of nothing that it is given.
+        let text = serde_json::to_string(&atlas).expect("JSON");
+        let older = text.replace("\"is_given\":true,", "").replace("\"is_given\":false,", "");
+        let older: Atlas = serde_json::from_str(&older).expect("read");
+        assert!(older.experiments.iter().flat_map(|it| &it.ratios).all(|it| !it.is_given));
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl AtlasExperiment {
             match self.ratios.iter_mut().find(is_same) {
                 Some(to) => {
                     (to.simulated, to.simulated_error) = (from.simulated, from.simulated_error);
+                    to.is_given |= from.is_given;
                 }
                 None => self.ratios.push(AtlasRatio {
                     ours: None,
@@ -112,6 +113,9 @@ impl AtlasExperiment {
 pub struct AtlasRatio {
     /// Whether it is the experiment's main result: what the workload counts, at the highest number of users.
     pub is_headline: bool,
+    /// Whether agreement says nothing: the model was fitted to both numbers, or the study sets them. Older atlases have none.
+    #[serde(default)]
+    pub is_given: bool,
     /// What is divided: `NVMe over SATA at 89 users`.
     pub text: String,
     /// What was measured, for readers.

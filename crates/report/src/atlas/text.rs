@@ -6,6 +6,10 @@ use crate::wording::{factor, factor_interval, percent};
 use super::collection::Atlas;
 use super::experiment::{AtlasExperiment, AtlasRatio};
 
+/// What the mark says.
+const GIVEN: &str =
+    "(given): fitted to the published numbers, or set by the study; not part of the medians.";
+
 /// The atlas as text of at most `width` columns where that is possible.
 pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
     let mut lines = Vec::new();
@@ -25,6 +29,9 @@ pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
         if let Some(error) = errors {
             lines.push(format!("Median error of the ratios of {whose}: {}.", percent(error)));
         }
+    }
+    if rows.iter().any(|(_, ratio)| ratio.is_given) {
+        lines.push(GIVEN.to_string());
     }
     for experiment in &atlas.experiments {
         let name = &experiment.name;
@@ -60,7 +67,10 @@ fn columns(rows: &[(&AtlasExperiment, &AtlasRatio)]) -> Vec<TextColumn> {
         |value: Option<f64>, write: fn(f64) -> String| value.map_or_else(|| "-".to_string(), write);
     vec![
         column("study", Align::Left, 0, &|one, _| one.name.clone()),
-        column("ratio", Align::Left, 0, &|_, ratio| ratio.text.clone()),
+        column("ratio", Align::Left, 0, &|_, ratio| match ratio.is_given {
+            true => format!("{} (given)", ratio.text),
+            false => ratio.text.clone(),
+        }),
         column("published", Align::Right, 0, &|_, ratio| factor(ratio.published)),
         column("ours", Align::Right, 0, &|_, ratio| known(ratio.ours, factor)),
         column("95 %", Align::Left, 3, &|_, ratio| {

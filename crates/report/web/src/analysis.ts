@@ -85,6 +85,7 @@ shape: Array<number | null>, };
 
 export type AtlasRatio = {
 is_headline: boolean,
+is_given: boolean,
 text: string,
 metric: string,
 published: number,
@@ -378,6 +379,7 @@ users: Array<number>,
 values: Array<number>,
 rungs: Array<number | null>,
 ours: Array<number | null>,
+given: boolean,
 experiment: string,
 source: string,
 note: string, };

@@ -78,6 +78,9 @@ function overview(atlas: Atlas): HTMLElement {
     "Sizes, hosts and engines differ from those of the publications: ratios are compared, not values. Each is written so that the published one is 1 or more.",
     median(atlas.median_error, "runs"),
     median(atlas.simulated_median_error, "simulations"),
+    rows.some(({ it }) => it.is_given)
+      ? html("p", { class: "muted" }, "Given: fitted to the published numbers, or set by the study; not part of the medians.")
+      : null,
     headlines(rows.filter(({ it }) => it.ours !== null)),
     rows.length === 0 ? null : ratios(rows.map(({ it }) => it), "Headline ratios", {
       heading: "Study", cells: rows.map(({ one, label }) => html("a", { href: `#${idOf(one)}` }, label)),
@@ -141,7 +144,7 @@ function ratioCells(it: AtlasRatio): Child[] {
   const error = (value: number | null) => (value === null ? MISSING : change(1 + value));
   const interval = it.low === null || it.high === null ? MISSING : `${ratio(it.low)} to ${ratio(it.high)}`;
   return [
-    it.text, it.metric, ratio(it.published), ratio(it.ours), interval, error(it.error),
+    it.is_given ? `${it.text} (given)` : it.text, it.metric, ratio(it.published), ratio(it.ours), interval, error(it.error),
     ratio(it.simulated), error(it.simulated_error),
     html("span", { class: `badge ${className}` }, text),
   ];

@@ -106,21 +106,22 @@ impl Mapping<'_> {
         let has_core_for_each = |cores: f64| limits.is_some_and(|limits| limits <= cores);
         let is_shared = |cores: f64| !has_core_for_each(cores);
         let shared = self.compute().filter(|compute| compute.cores.is_some_and(is_shared));
-        let (name, cores, threads) = match shared {
-            Some(host) => (host.host.clone(), host.cores, host.threads_per_core),
+        let (name, cores, threads, speed) = match shared {
+            Some(host) => (host.host.clone(), host.cores, host.threads_per_core, host.core_speed),
             None => {
                 let name = format!("host of {}", self.database.recorded("server"));
-                (name, self.part.engine.cpus, 1)
+                let engine = &self.part.engine;
+                (name, engine.cpus, 1, engine.core_speed)
             }
         };
         if let Some(known) = hosts.iter().position(|host| host.name == name) {
             return known;
         }
-        let gain = shared.and_then(|host| Some(host.cpus()? / host.cores?)).unwrap_or(1.0);
+        let gain = shared.map_or(1.0, HostCompute::thread_gain);
         let cores = cores.unwrap_or_else(|| f64::from(self.assumed.cores));
         let whole = cores.ceil().max(1.0);
         hosts.push(HostSpec {
-            speed: cores / whole,
+            speed: speed * cores / whole,
             threads_per_core: threads,
             smt_yield: gain,
             ..HostSpec::new(&name, whole as u32)

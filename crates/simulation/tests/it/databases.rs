@@ -111,11 +111,18 @@ fn a_host_is_shared_where_it_has_no_core_for_each_processor_of_the_limits() {
     let hosts = |design: usize| {
         let made = scenario(&plan, &plan.designs[design], 89, &ASSUMED).expect("a scenario");
         let first = &made.hosts[0];
-        (made.databases.len(), made.hosts.len(), first.cores, first.threads_per_core)
+        let (cores, threads, speed) = (first.cores, first.threads_per_core, first.speed);
+        (made.databases.len(), made.hosts.len(), cores, threads, speed)
     };
-    // Three databases of 16 processors on 48 cores, and on 20 of two threads.
-    assert_eq!(hosts(0), (12, 12, 16, 1));
-    assert_eq!(hosts(1), (9, 3, 20, 2));
+    // Three databases of 16 processors on 48 cores, and on 20 slower ones of two threads.
+    assert_eq!(hosts(0), (12, 12, 16, 1, 1.0));
+    assert_eq!(hosts(1), (9, 3, 20, 2, 0.66));
+    let alone = planned(find_study("kingston/k2").expect("built in").source().text);
+    let of = |design: usize| {
+        let made = scenario(&alone, &alone.designs[design], 89, &ASSUMED).expect("a scenario");
+        (made.hosts[0].cores, made.hosts[0].speed)
+    };
+    assert_eq!((of(0), of(1)), ((16, 1.0), (16, 0.66)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_core::Bytes;
 
 use crate::entry::{Entry, Section};
-use crate::limits::{CPUS, ENGINE_MAJOR};
+use crate::limits::{CORE_SPEED, CPUS, ENGINE_MAJOR};
 use crate::plan::EngineKind;
 use crate::reader::Keys;
 use crate::section::*;
@@ -24,13 +24,17 @@ section! {
         "memory-limit" memory_limit: Entry<Bytes> = One(size());
         /// Processors the server may use; fractions are allowed. No limit, when left out.
         "cpus" cpus: Entry<f64> = One(number(CPUS));
+        /// Speed of each of these processors, and of the cores of a cluster's host that the server is placed on,
+        /// compared with those of other designs. Emulated as less or more processor time, simulated as slower or faster
+        /// cores. 1, when left out.
+        "core-speed" core_speed: Entry<f64> = One(number(CORE_SPEED));
         /// Folder of the server programs; the distributions' folders, when left out.
         "server-bin" server_bin: Entry<String> = One(text());
         /// Server settings by name, as in the engine's configuration file.
         "settings" settings: Section<Settings> = table::<Settings>();
     }
     written_for {
-        "memory" => "memory-limit", "name" => "kind", "type" => "kind",
+        "memory" => "memory-limit", "name" => "kind", "type" => "kind", "cpu-speed" => "core-speed",
     }
 }
 

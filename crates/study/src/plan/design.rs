@@ -122,15 +122,21 @@ pub struct HostCompute {
     pub cores: Option<f64>,
     /// Hardware threads of each core, 1 or 2.
     pub threads_per_core: u32,
+    /// Speed of its cores, compared with those of other designs; 1 = the same.
+    pub core_speed: f64,
     /// Its memory; `None` = no limit.
     pub memory: Option<Bytes>,
 }
 
 impl HostCompute {
-    /// What all databases on the host get together, in cores that run one thread each; `None` = no limit.
+    /// What all databases on the host get together, in cores of speed 1 that run one thread each; `None` = no limit.
     pub fn cpus(&self) -> Option<f64> {
-        let gain = if self.threads_per_core > 1 { 1.0 + SECOND_THREADS } else { 1.0 };
-        self.cores.map(|cores| cores * gain)
+        self.cores.map(|cores| cores * self.thread_gain() * self.core_speed)
+    }
+
+    /// What its cores do with all their threads, over what they do with one each.
+    pub fn thread_gain(&self) -> f64 {
+        if self.threads_per_core > 1 { 1.0 + SECOND_THREADS } else { 1.0 }
     }
 
     /// Processors that a server on the host sees, one per thread; `None` = no limit.

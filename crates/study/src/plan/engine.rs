@@ -21,6 +21,8 @@ pub struct EnginePlan {
     pub memory_limit: Option<Bytes>,
     /// Processors the server may use, as a number of whole processors.
     pub cpus: Option<f64>,
+    /// Speed of each, compared with those of other designs; 1 = the same.
+    pub core_speed: f64,
     /// Folder of the server programs; `None` = look for them.
     pub server_bin: Option<PathBuf>,
 }
@@ -38,6 +40,11 @@ pub struct SettingError {
 }
 
 impl EnginePlan {
+    /// Processors of speed 1 that do as much as those that the server may use; `None` = no limit.
+    pub fn whole_cpus(&self) -> Option<f64> {
+        self.cpus.map(|cpus| cpus * self.core_speed)
+    }
+
     /// A size among the settings, as the server reads it; `None` where the study does not set it.
     ///
     /// # Errors
@@ -117,6 +124,7 @@ mod tests {
             settings,
             memory_limit: None,
             cpus: None,
+            core_speed: 1.0,
             server_bin: None,
         };
         assert_eq!(engine.size_setting("shared_buffers"), Ok(Some(Bytes::from_mib(128))));

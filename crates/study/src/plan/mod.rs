@@ -223,6 +223,8 @@ pub struct PublishedSeries {
     pub users: Vec<u32>,
     /// The values, one per number of users.
     pub values: Vec<f64>,
+    /// Whether agreement says nothing, because the model was fitted to it, or the study sets it.
+    pub given: bool,
     /// Id of the experiment; empty where it has none.
     pub experiment: String,
     /// Document and figure.

@@ -113,6 +113,9 @@ pub(super) fn cluster(plan: &ClusterPlan) -> Value {
         let compute = |it: &HostCompute| {
             let memory = it.memory.map(|memory| memory.0);
             let mut compute = json!({ "host": it.host, "cpus": it.cpus(), "memory_bytes": memory });
+            if it.core_speed != 1.0 {
+                compute["core_speed"] = it.core_speed.into();
+            }
             if it.threads_per_core > 1 {
                 compute["cores"] = it.cores.into();
                 compute["threads_per_core"] = it.threads_per_core.into();

@@ -262,6 +262,9 @@ fn published(series: &PublishedSeries) -> Value {
         "source": series.source,
         "note": series.note,
     });
+    if series.given {
+        published["given"] = true.into();
+    }
     if !series.database.is_empty() {
         published["database"] = series.database.as_str().into();
     }

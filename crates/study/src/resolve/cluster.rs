@@ -325,6 +325,8 @@ fn compute(
             host: host.name.clone(),
             cores,
             threads_per_core,
+            // That of the design's server, which is decided later.
+            core_speed: 1.0,
             memory,
         };
         keys.compute.extend(hosts.iter().map(compute));

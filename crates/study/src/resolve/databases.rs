@@ -530,7 +530,7 @@ fn check_host(
             );
         }
         check_hosts_of(design, parts(), span.as_ref(), report);
-        let cpus: f64 = parts().filter_map(|part| part.engine.cpus).sum();
+        let cpus: f64 = parts().filter_map(|part| part.engine.whole_cpus()).sum();
         if cpus > f64::from(host.cpus) {
             let finding = Finding {
                 severity: Severity::Warning,

@@ -164,13 +164,21 @@ fn resolve(
             }
             DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
         },
-        kind,
+        kind: on_cores_of(kind, &engine),
         volumes: volumes.into_iter().map(VolumeChoice::plan).collect(),
         engine: engine.plan()?,
         engine_overrides: overrides,
         client: client.plan(),
         variant: None,
     })
+}
+
+/// The datastore on hosts whose cores are as fast as the server's.
+fn on_cores_of(mut kind: DatastoreKind, engine: &EngineChoice) -> DatastoreKind {
+    if let DatastoreKind::Cluster(plan) = &mut kind {
+        plan.compute.iter_mut().for_each(|host| host.core_speed = engine.core_speed());
+    }
+    kind
 }
 
 fn design_text(

@@ -26,6 +26,7 @@ pub(crate) struct EngineChoice {
     pub version: Option<Chosen<u64>>,
     pub memory_limit: Option<Chosen<Bytes>>,
     pub cpus: Option<Chosen<f64>>,
+    pub core_speed: Option<Chosen<f64>>,
     pub server_bin: Option<Chosen<String>>,
     pub settings: BTreeMap<String, Chosen<String>>,
 }
@@ -38,6 +39,11 @@ impl EngineChoice {
 
     pub fn cpus(&self) -> Option<f64> {
         self.cpus.as_ref().map(|cpus| cpus.value)
+    }
+
+    /// 1 = as the others.
+    pub fn core_speed(&self) -> f64 {
+        self.core_speed.as_ref().map_or(1.0, |speed| speed.value)
     }
 
     pub fn memory_limit(&self) -> Option<Bytes> {
@@ -61,6 +67,7 @@ impl EngineChoice {
                 .collect(),
             memory_limit: self.memory_limit(),
             cpus: self.cpus(),
+            core_speed: self.core_speed(),
             server_bin: self.server_bin.as_ref().map(|folder| PathBuf::from(&folder.value)),
         })
     }
@@ -75,6 +82,7 @@ impl EngineChoice {
             version: self.version.clone().or_else(|| base.version.clone()),
             memory_limit: self.memory_limit.clone().or_else(|| base.memory_limit.clone()),
             cpus: self.cpus.clone().or_else(|| base.cpus.clone()),
+            core_speed: self.core_speed.clone().or_else(|| base.core_speed.clone()),
             server_bin: self.server_bin.clone().or_else(|| base.server_bin.clone()),
             settings,
         }
@@ -137,6 +145,7 @@ impl EngineChoice {
             self.version.as_ref().map(|c| c.setting(c.value.to_string())),
             self.memory_limit.as_ref().map(|c| c.setting(exact::size(c.value))),
             self.cpus.as_ref().map(|c| c.setting(c.value.to_string())),
+            self.core_speed.as_ref().map(|c| c.setting(c.value.to_string())),
             self.server_bin.as_ref().map(|c| c.setting(c.value.clone())),
         ];
         provenance.extend(rows.into_iter().flatten());
@@ -155,6 +164,7 @@ impl EngineChoice {
         add(self.version.is_some(), "version");
         add(self.memory_limit.is_some(), "memory-limit");
         add(self.cpus.is_some(), "cpus");
+        add(self.core_speed.is_some(), "core-speed");
         add(self.server_bin.is_some(), "server-bin");
         self.settings.keys().for_each(|name| add(true, &format!("settings.{name}")));
         decided
@@ -205,6 +215,7 @@ pub(super) fn resolve(
         version: decide(text, &at("version"), layers, |engine| &engine.version),
         memory_limit: decide(text, &at("memory-limit"), layers, |engine| &engine.memory_limit),
         cpus: decide(text, &at("cpus"), layers, |engine| &engine.cpus),
+        core_speed: decide(text, &at("core-speed"), layers, |engine| &engine.core_speed),
         server_bin: decide(text, &at("server-bin"), layers, |engine| &engine.server_bin),
         settings: BTreeMap::new(),
     };

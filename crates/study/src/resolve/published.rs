@@ -161,6 +161,7 @@ fn series(
         factor,
         users,
         values,
+        given: section.given.get().copied().unwrap_or_default(),
         experiment: section.experiment.get().cloned().unwrap_or_default(),
         source: source?,
         note: section.note.get().cloned().unwrap_or_default(),

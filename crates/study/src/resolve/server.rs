@@ -200,13 +200,15 @@ fn doubt_memory(
 
 fn check_processors(resolver: &mut Resolver<'_>, engine: &EngineChoice) {
     let Some(cpus) = &engine.cpus else { return };
-    if cpus.value > f64::from(resolver.host.cpus) {
-        let help = scale_help(resolver, cpus.value / f64::from(resolver.host.cpus.max(1)));
+    let (whole, speed) = (cpus.value * engine.core_speed(), engine.core_speed());
+    if whole > f64::from(resolver.host.cpus) {
+        let help = scale_help(resolver, whole / f64::from(resolver.host.cpus.max(1)));
+        let of_speed = if speed == 1.0 { String::new() } else { format!(" of speed {speed}") };
         cpus.problem(
             &mut resolver.report,
             "larger-than-host",
             format!("{} is more than the host has", cpus.called()),
-            format!("{} asked for, the host has {}", cpus.value, resolver.host.cpus),
+            format!("{}{of_speed} asked for, the host has {}", cpus.value, resolver.host.cpus),
             format!("lower it{help}"),
         );
     } else if cpus.value < 0.1 {

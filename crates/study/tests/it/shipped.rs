@@ -2,9 +2,9 @@
 
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    BackgroundWork, Builtin, ClientPlace, Colour, DirectoryState, Enforcement, HostView, Origin,
-    Plan, PlanOptions, Scale, StudySize, WorkloadKind, builtin_studies, check, find_study,
-    plan_json, recorded_study,
+    BackgroundWork, Builtin, ClientPlace, Colour, DatastoreKind, DesignPlan, DirectoryState,
+    Enforcement, HostView, Origin, Plan, PlanOptions, Scale, StudySize, WorkloadKind,
+    builtin_studies, check, find_study, plan_json, recorded_study,
 };
 
 /// The smallest host the project promises anything for: two processors, 4 GiB, 40 GB free.
@@ -368,6 +368,30 @@ fn the_hosts_of_hyper_threading_have_a_fifth_more_with_it() {
     assert!(text.contains(gives), "{text}");
     let host = &plan_json(&plan)["designs"][2]["datastore"]["cluster"]["compute"][3];
     assert_eq!((&host["cores"], &host["threads_per_core"]), (&24.0.into(), &2.into()));
+}
+
+#[test]
+fn slower_processors_are_less_processor_time() {
+    let near = |found: Option<f64>, expected: f64| {
+        assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?}");
+    };
+    let plan = planned_by_name("kingston/k5", &PlanOptions::default(), &HostView::unlimited());
+    let [nvme, sata] = &plan.designs[..] else { panic!("two beds") };
+    assert_eq!((nvme.engine.cpus, sata.engine.cpus), (Some(16.0), Some(16.0)));
+    near(nvme.engine.whole_cpus(), 16.0);
+    near(sata.engine.whole_cpus(), 16.0 * 0.66);
+    let compute = |design: &DesignPlan| match &design.kind {
+        DatastoreKind::Cluster(cluster) => cluster.compute[0].cpus(),
+        other => panic!("{other:?}"),
+    };
+    near(compute(nvme), 48.0 * 1.18);
+    near(compute(sata), 20.0 * 1.18 * 0.66);
+    let engine = &plan_json(&plan)["designs"][1]["engine"];
+    assert_eq!(engine["core_speed"], 0.66);
+    near(engine["cpus"].as_f64(), 16.0 * 0.66);
+    let text = underlay_study::render_plan(&plan, 200);
+    assert!(text.contains("20 cores of 2 threads of speed 0.66"), "{text}");
+    assert!(text.contains("own engine values: core-speed"), "{text}");
 }
 
 #[test]

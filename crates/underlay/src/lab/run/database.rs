@@ -104,7 +104,7 @@ impl<'a> ActiveRun<'a> {
         part: &DatabasePart,
         hosts: &[(&str, Cgroup)],
     ) -> Result<(Option<Cgroup>, Vec<Unenforced>), Abort> {
-        let mut limits = self.limits(part.engine.memory_limit, part.engine.cpus);
+        let mut limits = self.limits(part.engine.memory_limit, part.engine.whole_cpus());
         let run = format!("underlay-{}-{}", std::process::id(), self.log.run.0);
         let name = match self.bench.plan.has_named_databases() {
             true => format!("{run}-{}", number + 1),
