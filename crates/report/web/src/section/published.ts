@@ -1,12 +1,14 @@
-// Published results for these designs: shown next to this record's, never mixed with them, because
-// size, host and engine differ.
+// Published results for these designs: shown next to this record's, each as multiples of one of its
+// values, because size, host and engine differ.
 
-import type { Metric, Published } from "../analysis";
+import type { Estimate, Metric, Published } from "../analysis";
 import { drawCurves } from "../chart/curves";
+import type { ChartDesign } from "../chart/estimate";
 import { figure } from "../chart/frame";
+import { swatch } from "../chart/marker";
 import { html } from "../dom";
 import { capitalised, count, MISSING, ratio } from "../format";
-import { legend, metricOf, section, type Page } from "../page";
+import { metricOf, section, type Page } from "../page";
 import { table } from "../table";
 import { quantity, unitName } from "../unit";
 import { vocabulary } from "../vocabulary";
@@ -23,7 +25,6 @@ export function published(page: Page): HTMLElement | null {
   return section(
     "published", "Published results",
     "Results published by others for these designs. Sizes, hosts and engines differ: compare shapes and ratios, not absolute values.",
-    legend(page),
     html("div", { class: "chart-grid" }, metrics.map((metric) => chart(page, metric, all.filter((s) => s.metric === metric)))),
     html("ul", {}, remarks.map((remark) => html("li", {}, remark))),
     deviations(page.analysis.study.deviations),
@@ -70,27 +71,67 @@ function publishedMetric(page: Page, name: string): Metric {
   return { ...metric, name, title: `${metric.title}, ${volume} volume` };
 }
 
+/** Of the lines of a publication; this record's are solid. */
+const PUBLISHED_LINE = { dash: "7 4", marker: "square" } as const;
+
+/** Where both have a value: what their curves are multiples of. */
+interface Reference {
+  title: string;
+  users: number;
+  theirs: number;
+  ours: number;
+}
+
+/** The last rung that a design has in both. */
+function referenceOf(page: Page, list: Published[]): Reference | undefined {
+  for (const users of rungsOf(list).reverse()) {
+    for (const [design, { title }] of page.designs.entries()) {
+      const [theirs, ours] = valuesOf(list, design, users);
+      if (theirs && ours) return { title, users, theirs, ours };
+    }
+  }
+  return undefined;
+}
+
+/** Published values and this record's on one axis. As sizes differ, as multiples of one value of each; shares as they are. */
 function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const metric = publishedMetric(page, name);
   const rungs = rungsOf(list);
-  const estimates = rungs.map((users) =>
-    page.designs.map((_, design) => {
-      const [value] = valuesOf(list, design, users);
-      return value === null ? null : { value, low: null, high: null, basis: "none" as const, runs: [] };
-    }));
-  return figure({
-    title: metric.title,
-    note: ["as published", unitName(metric.unit)].filter(Boolean).join(", "),
-    description: `Published ${metric.title} against virtual users; the numbers are below.`,
-    draw: (width) =>
-      drawCurves(
-        {
-          designs: page.designs, rungs, estimates, unit: metric.unit, vertical: "from zero",
-          limit: metric.unit === "share" ? 1 : undefined,
-        },
-        width,
-      ),
+  const isShare = metric.unit === "share";
+  const reference = rungs.length < 2 ? undefined : referenceOf(page, list);
+  const shown = page.designs.flatMap((design, place) => (list.some((series) => series.design === place) ? [{ design, place }] : []));
+  const point = (value: number | null, one: number): Estimate | null =>
+    value === null ? null : { value: value / one, low: null, high: null, basis: "none", runs: [] };
+  const lines: ChartDesign[] = shown.flatMap(({ design }) => {
+    const theirs = { title: `${design.title}, published`, look: { ...design.look, ...PUBLISHED_LINE } };
+    return reference === undefined ? [theirs] : [theirs, { title: `${design.title}, this record`, look: design.look }];
   });
+  const scale = isShare || reference === undefined ? { theirs: 1, ours: 1 } : reference;
+  const estimates = rungs.map((users) =>
+    shown.flatMap(({ place }) => {
+      const [theirs, ours] = valuesOf(list, place, users);
+      return reference === undefined ? [point(theirs, 1)] : [point(theirs, scale.theirs), point(ours, scale.ours)];
+    }));
+  const absolute = isShare || reference === undefined;
+  const whose = reference === undefined ? "as published" : "published and of this record";
+  const note = absolute
+    ? [whose, unitName(metric.unit)].filter(Boolean).join(", ")
+    : `1 = ${reference.title} at ${count(reference.users)}, of the publication and of this record`;
+  return html("div", {},
+    figure({
+      title: metric.title,
+      note,
+      description: `Published ${metric.title} and this record's against ${vocabulary().many}; the numbers are below.`,
+      draw: (width) =>
+        drawCurves(
+          {
+            designs: lines, rungs, estimates, unit: absolute ? metric.unit : "1", vertical: "from zero",
+            limit: isShare ? 1 : undefined,
+          },
+          width,
+        ),
+    }),
+    html("ul", { class: "legend" }, lines.map((line) => html("li", {}, swatch(line.look), line.title))));
 }
 
 function numbers(page: Page, name: string, list: Published[]): HTMLElement {
