@@ -1,8 +1,7 @@
-//! Every published study of a database at its laptop size, shrunk further to seconds, end to end on real servers: designs, axes,
-//! databases, faults and jobs of each are carried out, what comes out is complete, and nothing is left on the host.
+//! Every published study at its laptop size, shrunk further to seconds, end to end on real servers and real volumes: designs, axes,
+//! databases, faults, jobs and block loads of each are carried out, what comes out is complete, and nothing is left on the host.
 //!
-//! Numbers are not judged: windows of five seconds on a small part of the data say nothing about storage. Studies of block loads
-//! are tested by `block_study`, in virtual time and in real time.
+//! Numbers are not judged: windows of five seconds and less on a small part of the data say nothing about storage.
 
 use crate::common::{Bench, cannot_run_servers, control_groups_of};
 use serde_json::Value;
@@ -10,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use underlay_study::{Builtin, builtin_studies};
 
 /// What is smaller of every study. The scale makes the sizes below those of a run.
 const OF_ALL: &[(&str, &str)] =
@@ -30,6 +30,21 @@ const SMALL_SHOP: &[(&str, &str)] = &[
     ("volumes.data.capacity", "\"64GiB\""),
     ("volumes.wal.capacity", "\"48GiB\""),
 ];
+
+/// What is smaller of block loads: 64 MiB of each volume at the scale of 1/8, at the host's own speed.
+const OF_BLOCKS: &[(&str, &str)] = &[
+    ("procedure.repeats", "1"),
+    ("procedure.time-dilation", "1"),
+    ("procedure.warm-up", "\"100ms\""),
+    ("procedure.ramp-up", "\"100ms\""),
+    ("procedure.measure", "\"5s\""),
+    ("procedure.null-twin", "false"),
+    ("workload.block.working-set", "\"512MiB\""),
+];
+/// A curve of one point behind the maximum.
+const SHORT_CURVE: (&str, &str) = ("workload.block.curve", "[50]");
+/// Curves differ in their profiles only: random reads, and copies of one image.
+const CURVES: [&str; 2] = ["storagereview/sr3", "storagereview/sr17"];
 
 /// A study that comes with Underlay, with other values in its table `[laptop]`. The last one of a key holds.
 fn shrunk(bench: &Bench, name: &str, values: &[&[(&str, &str)]]) -> String {
@@ -58,8 +73,14 @@ fn shrunk(bench: &Bench, name: &str, values: &[&[(&str, &str)]]) -> String {
     shrunk
 }
 
-/// The analysis of a shrunk study, which ran to its end. `None` where this host runs no servers.
+/// The analysis of a shrunk study of databases, which ran to its end and is whole. `None` where this host runs no servers.
 fn run(name: &str, values: &[&[(&str, &str)]], designs: &str) -> Option<(Bench, Value)> {
+    let (bench, analysis) = run_unjudged(name, values, designs)?;
+    is_whole(&analysis);
+    Some((bench, analysis))
+}
+
+fn run_unjudged(name: &str, values: &[&[(&str, &str)]], designs: &str) -> Option<(Bench, Value)> {
     if let Some(reason) = cannot_run_servers() {
         eprintln!("skip: {reason}");
         return None;
@@ -74,7 +95,6 @@ fn run(name: &str, values: &[&[(&str, &str)]], designs: &str) -> Option<(Bench, 
     let analysis = bench.run(&arguments).expect(0);
     let analysis: Value = serde_json::from_str(&analysis).expect("JSON on standard output");
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
-    is_whole(&analysis);
     Some((bench, analysis))
 }
 
@@ -353,4 +373,32 @@ fn demartek_d4() {
     // A host that is slow enough cannot show the third design, a card of NVRAM.
     let own = [ONE_WAREHOUSE, ("procedure.users", "[64]")];
     run("demartek/d4", &[OF_ALL, OF_USERS, &own], "array,nvme");
+}
+
+#[test]
+fn block_loads() {
+    let has_curve = |study: &Builtin| study.text.contains("workload.block.curve");
+    let of_blocks = |study: &&Builtin| {
+        study.name.contains('/')
+            && study.text.contains("\n[workload.block]\n")
+            && (!has_curve(study) || CURVES.contains(&study.name.as_str()))
+    };
+    let mut carried_out = 0;
+    for study in builtin_studies().iter().filter(of_blocks) {
+        let name = study.name.as_str();
+        let curve = has_curve(study).then_some(SHORT_CURVE);
+        if let Some((_, analysis)) = run_unjudged(name, &[OF_BLOCKS, curve.as_slice()], "") {
+            let designs = list(&analysis, "designs").len();
+            let measured: BTreeSet<u64> = list(&analysis, "rungs")
+                .iter()
+                .filter_map(|rung| rung["design"].as_u64())
+                .collect();
+            assert_eq!(measured.len(), designs, "{name}: a design was not measured");
+            assert!(list(&analysis, "rungs").iter().all(|rung| headline(rung) > 0.0), "{name}");
+            let failed = list(&analysis, "checks").iter().filter(|check| check["outcome"] != "ok");
+            assert_eq!(failed.count(), 0, "{name}: {:#?}", analysis["checks"]);
+        }
+        carried_out += 1;
+    }
+    assert_eq!(carried_out, 12);
 }

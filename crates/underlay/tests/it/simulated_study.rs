@@ -95,6 +95,26 @@ fn a_study_in_virtual_time_answers_as_a_real_one_and_the_same_again() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new());
 }
 
+#[test]
+fn repeats_end_when_the_ratio_is_precise_enough_or_at_the_limit() {
+    let bench = Bench::new();
+    let carried_out = |share: &str, most: u32, out: &str| {
+        let repeats = format!("repeats = \"until {share} %\"\nrepeats-at-most = {most}");
+        let study = STUDY.replace("users = [2, 8]", "users = [8]").replace("repeats = 2", &repeats);
+        bench.write("small.toml", &study);
+        let analysis = simulated(&bench, out, &[]);
+        let findings = analysis["findings"].as_array().expect("findings").iter();
+        let said = findings.filter_map(|finding| finding["code"].as_str());
+        let said = said.filter(|code| code.starts_with("precision-")).collect::<Vec<_>>().join(" ");
+        (analysis["runs"].as_array().expect("runs").len(), said)
+    };
+    // Five repeats of two designs are the fewest.
+    let (runs, said) = carried_out("50", 8, "wide.sqlite");
+    assert_eq!((runs, said.as_str()), (10, "precision-reached"));
+    let (runs, said) = carried_out("0.5", 6, "narrow.sqlite");
+    assert_eq!((runs, said.as_str()), (12, "precision-missed"));
+}
+
 /// Two clusters, of which one has a storage stack that carries 500 I/Os per second and host: the report says so.
 #[test]
 fn a_storage_stack_that_limits_is_named() {
