@@ -25,6 +25,7 @@ export function published(page: Page): HTMLElement | null {
   return section(
     "published", "Published results",
     "Results published by others for these designs. Sizes, hosts and engines differ: compare shapes and ratios, not absolute values.",
+    lineLegend(page, all),
     html("div", { class: "chart-grid" }, metrics.map((metric) => chart(page, metric, all.filter((s) => s.metric === metric)))),
     html("ul", {}, remarks.map((remark) => html("li", {}, remark))),
     deviations(page.analysis.study.deviations),
@@ -71,8 +72,9 @@ function publishedMetric(page: Page, name: string): Metric {
   return { ...metric, name, title: `${metric.title}, ${volume} volume` };
 }
 
-/** Of the lines of a publication; this record's are solid. */
+/** The lines of a publication and this record's: the colour is the design's. */
 const PUBLISHED_LINE = { dash: "7 4", marker: "square" } as const;
+const OWN_LINE = { dash: "", marker: "circle" } as const;
 
 /** Where both have a value: what their curves are multiples of. */
 interface Reference {
@@ -104,7 +106,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
     value === null ? null : { value: value / one, low: null, high: null, basis: "none", runs: [] };
   const lines: ChartDesign[] = shown.flatMap(({ design }) => {
     const theirs = { title: `${design.title}, published`, look: { ...design.look, ...PUBLISHED_LINE } };
-    return reference === undefined ? [theirs] : [theirs, { title: `${design.title}, this record`, look: design.look }];
+    return reference === undefined ? [theirs] : [theirs, { title: `${design.title}, this record`, look: { ...design.look, ...OWN_LINE } }];
   });
   const scale = isShare || reference === undefined ? { theirs: 1, ours: 1 } : reference;
   const estimates = rungs.map((users) =>
@@ -116,22 +118,28 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const whose = reference === undefined ? "as published" : "published and of this record";
   const note = absolute
     ? [whose, unitName(metric.unit)].filter(Boolean).join(", ")
-    : `1 = ${reference.title} at ${count(reference.users)}, of the publication and of this record`;
-  return html("div", {},
-    figure({
-      title: metric.title,
-      note,
-      description: `Published ${metric.title} and this record's against ${vocabulary().many}; the numbers are below.`,
-      draw: (width) =>
-        drawCurves(
-          {
-            designs: lines, rungs, estimates, unit: absolute ? metric.unit : "1", vertical: "from zero",
-            limit: isShare ? 1 : undefined,
-          },
-          width,
-        ),
-    }),
-    html("ul", { class: "legend" }, lines.map((line) => html("li", {}, swatch(line.look), line.title))));
+    : `1 = ${reference.title} at ${count(reference.users)} ${vocabulary().many}, of each`;
+  return figure({
+    title: metric.title,
+    note,
+    description: `Published ${metric.title} and this record's against ${vocabulary().many}; the numbers are below.`,
+    draw: (width) =>
+      drawCurves(
+        {
+          designs: lines, rungs, estimates, unit: absolute ? metric.unit : "1", vertical: "from zero",
+          limit: isShare ? 1 : undefined,
+        },
+        width,
+      ),
+  });
+}
+
+/** What the lines of all charts are. */
+function lineLegend(page: Page, list: Published[]): HTMLElement {
+  const kinds = [["published", PUBLISHED_LINE], ["this record", OWN_LINE]] as const;
+  const shown = page.designs.filter((_, place) => list.some((series) => series.design === place));
+  return html("ul", { class: "legend" }, shown.flatMap(({ title, look }) =>
+    kinds.map(([whose, line]) => html("li", {}, swatch({ ...look, ...line }), `${title}, ${whose}`))));
 }
 
 function numbers(page: Page, name: string, list: Published[]): HTMLElement {
