@@ -252,8 +252,7 @@ fn restores(results: &Results<'_>, contest: Contest) -> Option<String> {
 /// The class of session time whose share differs most.
 fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
     let budget = |design: usize| {
-        let found =
-            results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, contest.users))?;
+        let found = results.bottleneck_of(design, contest.users)?;
         (!found.budget.is_empty()).then_some(found)
     };
     let (best, next) = (budget(contest.best)?, budget(contest.next)?);

@@ -15,7 +15,7 @@ import { change, count, MISSING, percent, ratio } from "./format";
 import { bar } from "./masthead";
 import { section } from "./page";
 import { EQUIVALENCE } from "./section/comparisons";
-import { deviations } from "./section/published";
+import { deviations, OWN_LINE, PUBLISHED_LINE } from "./section/published";
 import { evidenceBadge } from "./section/verdict";
 import { table } from "./table";
 import { designLook, type DesignLook } from "./theme";
@@ -26,8 +26,8 @@ const TITLE = "Published experiments and ours";
 
 /** How the lines of an origin look: the colour is the design's. */
 const LOOKS: Record<LineOrigin, Pick<DesignLook, "dash" | "marker">> = {
-  published: { dash: "7 4", marker: "square" },
-  ours: { dash: "", marker: "circle" },
+  published: PUBLISHED_LINE,
+  ours: OWN_LINE,
   simulated: { dash: "2 3", marker: "triangle" },
 };
 

@@ -199,7 +199,18 @@ fn doubt_memory(
 }
 
 fn check_processors(resolver: &mut Resolver<'_>, engine: &EngineChoice) {
-    let Some(cpus) = &engine.cpus else { return };
+    let Some(cpus) = &engine.cpus else {
+        if let Some(speed) = engine.core_speed.as_ref().filter(|speed| speed.value != 1.0) {
+            speed.problem(
+                &mut resolver.report,
+                "conflict",
+                format!("{} has no number of processors to apply to", speed.called()),
+                "without a limit a server uses the host's processors at their own speed",
+                "set engine.cpus, or remove it",
+            );
+        }
+        return;
+    };
     let (whole, speed) = (cpus.value * engine.core_speed(), engine.core_speed());
     if whole > f64::from(resolver.host.cpus) {
         let help = scale_help(resolver, whole / f64::from(resolver.host.cpus.max(1)));

@@ -73,8 +73,8 @@ function publishedMetric(page: Page, name: string): Metric {
 }
 
 /** The lines of a publication and this record's: the colour is the design's. */
-const PUBLISHED_LINE = { dash: "7 4", marker: "square" } as const;
-const OWN_LINE = { dash: "", marker: "circle" } as const;
+export const PUBLISHED_LINE = { dash: "7 4", marker: "square" } as const;
+export const OWN_LINE = { dash: "", marker: "circle" } as const;
 
 /** Where both have a value: what their curves are multiples of. */
 interface Reference {
