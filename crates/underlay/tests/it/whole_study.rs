@@ -335,17 +335,19 @@ fn ctrl_c_ends_cleanly_and_a_crashed_database_is_named() {
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after Ctrl-C");
 
-    let child = start("crashed.sqlite");
-    wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
-    // Under load: a few seconds after the start, before the run can be over.
-    std::thread::sleep(Duration::from_secs(4));
-    if let Some(pid) = postmaster(&bench) {
-        send(pid, libc::SIGKILL);
+    // While it starts or is checked, and under load: a few seconds later, before the run can be over.
+    for (out, after_ms) in [("crashed.sqlite", 300), ("loaded.sqlite", 4_000)] {
+        let child = start(out);
+        wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        if let Some(pid) = postmaster(&bench) {
+            send(pid, libc::SIGKILL);
+        }
+        let ended = Ended::of(child.wait_with_output().expect("a child"));
+        assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+        assert!(ended.stderr.contains("database server"), "the cause is named: {}", ended.stderr);
+        assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after a crash");
     }
-    let ended = Ended::of(child.wait_with_output().expect("a child"));
-    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(ended.stderr.contains("database server"), "the cause is named: {}", ended.stderr);
-    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after a crash");
 }
 
 /// Sessions that ended under the checks say nothing about the data: it is a crash, and the same command resumes.
