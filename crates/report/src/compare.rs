@@ -129,6 +129,11 @@ pub struct Side {
     pub started_wall_ns: u64,
 }
 
+/// Code of the finding that a record is compared with itself.
+pub(crate) const SAME_RECORD: &str = "same-record";
+/// Code of the finding that a design of the first record is not in the second.
+pub(crate) const MISSING_DESIGN: &str = "missing-design";
+
 /// A design of each record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DesignPair {
@@ -141,6 +146,8 @@ pub struct DesignPair {
     /// Whether the designs or their hosts were measured at the highest common number of users: the graver outcome of the two;
     /// `null` where neither is emulated.
     pub validity: Option<Validity>,
+    /// Why the numbers of one of the two are none, in a record's own words; `null` where they are.
+    pub invalid: Option<String>,
     /// Everything that differs.
     pub confounds: Vec<Confound>,
 }
@@ -198,24 +205,23 @@ pub fn compare(
     let same_record = a.manifest() == b.manifest();
     let mut findings = findings(
         (&sides.0, &sides.1),
-        (same_record, same_workload, &positions),
+        (same_record, same_workload, options.designs.is_some(), &positions),
         (&side_a, &side_b),
         &pairs,
     );
     findings.extend(said.iter().map(|(_, finding)| finding.clone()));
     findings.sort_by_key(|finding| finding.severity);
-    let invalid = |pair: usize| {
+    for (number, pair) in pairs.iter_mut().enumerate() {
         let grave = |(of, finding): &&(Option<usize>, Finding)| {
-            finding.severity == FindingSeverity::Invalid && of.is_none_or(|of| of == pair)
+            finding.severity == FindingSeverity::Invalid && of.is_none_or(|of| of == number)
         };
-        said.iter().find(grave).map(|(_, finding)| finding.text.as_str())
-    };
+        pair.invalid = said.iter().find(grave).map(|(_, finding)| finding.text.clone());
+    }
     let metrics = if same_measure { metrics(&sides.0.workload) } else { Vec::new() };
     let workload = sides.0.workload.serialisable();
     let headlines = pairs
         .iter()
-        .enumerate()
-        .map(|(n, pair)| match invalid(n) {
+        .map(|pair| match &pair.invalid {
             Some(why) => format!("{} and {} are not comparable: {why}", pair.a, pair.b),
             None => headline(pair, same_measure, &workload, (&side_a, &side_b)),
         })
@@ -319,6 +325,7 @@ fn design_pair(
         b: title_b,
         comparisons,
         validity: None,
+        invalid: None,
         confounds: between((a, design_a), (b, design_b)),
     }
 }
@@ -385,7 +392,7 @@ fn said_of_sides(
 
 fn findings(
     (a, b): (&Digest, &Digest),
-    (same_record, same_workload, positions): (bool, bool, &[(usize, usize)]),
+    (same_record, same_workload, are_chosen, positions): (bool, bool, bool, &[(usize, usize)]),
     sides: (&Side, &Side),
     pairs: &[DesignPair],
 ) -> Vec<Finding> {
@@ -401,7 +408,27 @@ fn findings(
     if same_record {
         let text =
             "both records are of the same execution: every ratio is 1 by definition".to_string();
-        findings.push(finding(FindingSeverity::Warning, "same-record", text));
+        findings.push(finding(FindingSeverity::Warning, SAME_RECORD, text));
+    }
+    let paired = |design: usize, of: fn(&(usize, usize)) -> usize| {
+        positions.iter().any(|pair| of(pair) == design)
+    };
+    let without_counterpart = |digest: &Digest, of: fn(&(usize, usize)) -> usize| {
+        let designs = digest.designs.iter().enumerate();
+        let names = designs.filter(|(position, _)| !paired(*position, of));
+        names.map(|(_, design)| design.name.clone()).collect::<Vec<_>>().join(", ")
+    };
+    if !are_chosen {
+        let gone = without_counterpart(a, |pair| pair.0);
+        let new = without_counterpart(b, |pair| pair.1);
+        if !gone.is_empty() {
+            let text = format!("the second record has no design with the name of: {gone}");
+            findings.push(finding(FindingSeverity::Warning, MISSING_DESIGN, text));
+        }
+        if !new.is_empty() {
+            let text = format!("the first record has no design with the name of: {new}");
+            findings.push(finding(FindingSeverity::Information, "new-design", text));
+        }
     }
     if !same_workload {
         let text = format!(

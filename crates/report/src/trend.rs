@@ -121,7 +121,7 @@ struct Seen {
 }
 
 /// The trend of the records of `study`, or of the only study that there is. The newest record decides which workload is
-/// shown; records of another one are left out.
+/// shown; records of another one are left out, and those whose numbers came about in another way.
 pub fn trend(records: &[Record], study: Option<&str>) -> Result<Trend, TrendError> {
     let name_of = |record: &Record| record.manifest().study_name.clone();
     let names: BTreeSet<String> = records.iter().map(name_of).collect();
@@ -138,24 +138,27 @@ pub fn trend(records: &[Record], study: Option<&str>) -> Result<Trend, TrendErro
     chosen.sort_by_key(|record| record.manifest().started_wall_ns);
     let newest = chosen.last().ok_or(TrendError::NoRecord(Some(wanted.clone())))?;
     let identity = newest.manifest().identity.clone();
+    let evidence = newest.manifest().evidence;
     let workload = WorkloadView::of(&newest.manifest().plan);
     let (mut seen, mut left_out) = (Vec::new(), Vec::new());
     for record in chosen {
         let shown = shown(record);
         let reason = if record.manifest().identity != identity {
-            Some("another workload than the newest record")
+            Some("another workload than the newest record".to_string())
+        } else if record.manifest().evidence != evidence {
+            let kind = record.manifest().evidence.as_str();
+            Some(format!("{kind}, while the newest record is {}", evidence.as_str()))
         } else {
             let digest = Digest::read(record)?;
             match digest.windows.is_empty() {
-                true => Some("no measured run"),
+                true => Some("no measured run".to_string()),
                 false => {
                     seen.push(Seen { record: shown.clone(), digest });
                     None
                 }
             }
         };
-        left_out
-            .extend(reason.map(|reason| LeftOut { file: shown.file, reason: reason.to_string() }));
+        left_out.extend(reason.map(|reason| LeftOut { file: shown.file, reason }));
     }
     Ok(Trend {
         study: wanted,

@@ -81,6 +81,33 @@ fn a_gate_includes_what_the_host_may_have_changed() {
 }
 
 #[test]
+fn a_gate_judges_each_pair_by_its_own_record_and_passes_nothing_that_is_missing() {
+    let dir = tempdir().unwrap();
+    let calm = |seed, designs| Scenario { run_noise: 0.001, ..small(seed, designs) };
+    let before = kept(&dir, "before", &calm(1, vec![sata(), nvme()]));
+    // A clear loss of one design, and a failed check of the other.
+    let mut worse = calm(2, vec![sata(), nvme()]);
+    worse.designs[1].demands.cpu_ns *= 3.0;
+    worse.violated_run = Some(0);
+    let after = kept(&dir, "after", &worse);
+    let found = gate(&compare(&before, &after, &STRICT).unwrap(), 0.05);
+    let outcomes: Vec<GateOutcome> = found.pairs.iter().map(|pair| pair.outcome).collect();
+    assert_eq!(outcomes, [GateOutcome::Undecided, GateOutcome::Worse], "{found:?}");
+    assert_eq!(found.outcome, GateOutcome::Worse);
+    assert!(!found.repeats_may_decide, "{found:?}");
+
+    // A design that is no longer there does not pass, nor does a record that is compared with itself.
+    let gone = kept(&dir, "gone", &calm(2, vec![nvme()]));
+    let itself = Record::open_read_only(before.path()).unwrap();
+    for (other, why) in [(&gone, "no design with the name of: sata"), (&itself, "same execution")] {
+        let found = gate(&compare(&before, other, &STRICT).unwrap(), 0.05);
+        assert_eq!(found.pairs.last().unwrap().outcome, GateOutcome::Passed, "{found:?}");
+        assert_eq!(found.outcome, GateOutcome::Undecided);
+        assert!(found.reasons.last().is_some_and(|said| said.contains(why)), "{found:?}");
+    }
+}
+
+#[test]
 fn a_changed_setting_is_found_with_its_effect() {
     let dir = tempdir().unwrap();
     let before = kept(&dir, "before", &small(1, vec![nvme()]));

@@ -83,7 +83,11 @@ fn concluded(gate: &Gate) -> Result<(), Stop> {
         }
         GateOutcome::Worse => Err(Stop::worse(reasons)),
         GateOutcome::Undecided => {
-            Err(Stop::undecided(reasons).with_hint("use more repeats, or allow a larger loss"))
+            let stop = Stop::undecided(reasons);
+            Err(match gate.repeats_may_decide {
+                true => stop.with_hint("use more repeats, or allow a larger loss"),
+                false => stop,
+            })
         }
     }
 }

@@ -29,7 +29,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let stop = Stop::bad_input(chain(&error));
         match error {
             TrendError::SeveralStudies(_) => stop.with_hint("name one with --study"),
-            TrendError::NoRecord(_) | TrendError::Read(_) => stop,
+            TrendError::NoRecord(_) => stop.with_hint(format!(
+                "records are files that end in `.{ENDING}` in {}",
+                arguments.directory.display()
+            )),
+            TrendError::Read(_) => stop,
         }
     })?;
     if arguments.json {

@@ -15,11 +15,13 @@ struct Day {
     day: u64,
     version: &'static str,
     identity: &'static str,
+    evidence: Evidence,
     runs: Vec<u64>,
 }
 
 fn day(day: u64, runs: &[u64]) -> Day {
-    Day { day, version: "1.0.0", identity: "tpcc 1", runs: runs.to_vec() }
+    let (version, evidence) = ("1.0.0", Evidence::Emulated);
+    Day { day, version, identity: "tpcc 1", evidence, runs: runs.to_vec() }
 }
 
 const SECONDS: u64 = 10;
@@ -29,7 +31,7 @@ fn write(path: &Path, day: &Day) {
         study_name: "nightly".into(),
         title: "Nightly".into(),
         question: "Did it become slower?".into(),
-        evidence: Evidence::Emulated,
+        evidence: day.evidence,
         seed: RootSeed(1),
         identity: day.identity.into(),
         started_wall_ns: 1_790_000_000_000_000_000 + day.day * 86_400_000_000_000,
@@ -43,7 +45,7 @@ fn write(path: &Path, day: &Day) {
         name: "nvme".into(),
         title: "NVMe".into(),
         description: String::new(),
-        evidence: Evidence::Emulated,
+        evidence: day.evidence,
         detail: json!({}),
     };
     recorder.add_design(&design).expect("written");
@@ -86,12 +88,16 @@ fn write(path: &Path, day: &Day) {
 #[test]
 fn a_gate_has_an_exit_code_for_each_answer() {
     let bench = Bench::new();
-    let record = |name: &str, runs: &[u64]| write(&bench.path().join(name), &day(0, runs));
-    record("base.sqlite", &[1000, 1003, 998, 1001, 999]);
-    record("same.sqlite", &[1002, 998, 1001, 1000, 997]);
-    record("slow.sqlite", &[900, 903, 897, 901, 899]);
-    record("noisy.sqlite", &[1050, 870, 1010, 900, 980]);
-    record("once.sqlite", &[990]);
+    let records: [(&str, &[u64]); 5] = [
+        ("base.sqlite", &[1000, 1003, 998, 1001, 999]),
+        ("same.sqlite", &[1002, 998, 1001, 1000, 997]),
+        ("slow.sqlite", &[900, 903, 897, 901, 899]),
+        ("noisy.sqlite", &[1050, 870, 1010, 900, 980]),
+        ("once.sqlite", &[990]),
+    ];
+    for (number, (name, runs)) in records.into_iter().enumerate() {
+        write(&bench.path().join(name), &day(number as u64, runs));
+    }
     let gate = |b: &str, allowed: &str| {
         bench.run(&["compare", "base.sqlite", b, "--fail-if-worse", allowed])
     };
@@ -135,9 +141,11 @@ fn a_trend_shows_where_the_level_changed_and_what_else_did() {
         let written = Day { version, ..day(n as u64, &runs) };
         write(&folder.join(format!("nightly-{n}.sqlite")), &written);
     }
-    // Another size of the same study, and a file that is no record, hide nothing.
+    // Another size of the same study, its simulation, and a file that is no record, hide nothing.
     let other = Day { identity: "tpcc 2", ..day(3, &[50, 50]) };
     write(&folder.join("other-size.sqlite"), &other);
+    let simulated = Day { evidence: Evidence::Simulated, ..day(4, &[4000, 4001]) };
+    write(&folder.join("simulated.sqlite"), &simulated);
     std::fs::write(folder.join("damaged.sqlite"), "no record").expect("written");
 
     let ended = bench.run(&["trend", "records"]);
@@ -147,6 +155,7 @@ fn a_trend_shows_where_the_level_changed_and_what_else_did() {
         "1 change in 10 records: -20 % at nightly-5.sqlite",
         "software.underlay: 1.0.0 / 1.1.0",
         "left out: other-size.sqlite (another workload than the newest record)",
+        "left out: simulated.sqlite (simulated, while the newest record is emulated)",
     ] {
         let flat: Vec<&str> = text.split_whitespace().collect();
         assert!(flat.join(" ").contains(part), "`{part}` is missing:\n{text}");
@@ -160,5 +169,9 @@ fn a_trend_shows_where_the_level_changed_and_what_else_did() {
     assert!((change["relative"].as_f64().expect("a size") + 0.2).abs() < 0.02, "{change}");
 
     assert_eq!(bench.run(&["trend", "no-such-folder"]).code, Some(2));
+    std::fs::create_dir(bench.path().join("empty")).expect("a folder");
+    let none = bench.run(&["trend", "empty"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("`.sqlite` in empty"), "{}", none.stderr);
     assert_eq!(bench.run(&["trend", "records", "--study", "weekly"]).code, Some(2));
 }
