@@ -3,8 +3,9 @@
 //!
 //! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
 
-use super::results::{Contest, Results};
-use crate::analysis::{LimitMode, Ratio, Rung};
+use super::results::{Contest, Results, find, oriented};
+use crate::analysis::{LimitMode, Outcome, Ratio, Rung};
+use crate::axes::Apart;
 use crate::wording::{amount, count};
 
 /// Processor time per transaction that differs by less than this share is not worth a sentence.
@@ -18,7 +19,26 @@ pub(super) fn savings(results: &Results<'_>, contest: Contest, ratio: &Ratio) ->
     if !users_do_it {
         return Vec::new();
     }
-    same_work(results, contest).into_iter().chain(devices(results, contest, ratio)).collect()
+    let mut of_devices: Vec<String> = devices(results, contest, ratio).into_iter().collect();
+    // The others that are shown to be behind, too.
+    for other in 0..results.designs.len() {
+        let contest = Contest { next: other, ..contest };
+        let ratio = (contest.next != contest.best).then(|| shown_ahead(results, contest)).flatten();
+        let text = ratio.and_then(|ratio| devices(results, contest, &ratio));
+        of_devices.extend(text.filter(|text| !of_devices.contains(text)));
+    }
+    same_work(results, contest).into_iter().chain(of_devices).collect()
+}
+
+/// How far the best design is ahead of the other one at these users, if that is shown.
+fn shown_ahead(results: &Results<'_>, contest: Contest) -> Option<Ratio> {
+    let Contest { best, next, users, .. } = contest;
+    let is_other_design = results.axes.apart(best, next) == Some(Apart::Design);
+    let comparison =
+        find(results, best, next, "headline", Some(users)).filter(|_| is_other_design)?;
+    let ratio = oriented(comparison, best)?;
+    let is_shown = matches!(comparison.outcome, Outcome::Better | Outcome::Worse);
+    (is_shown && ratio.value > 1.0).then_some(ratio)
 }
 
 /// `NVMe reaches the peak of SATA, 2,605 new orders per minute at 16 users, with 4 users or fewer. Its server then needs
@@ -31,31 +51,39 @@ fn same_work(results: &Results<'_>, contest: Contest) -> Option<String> {
     let rungs = results.rungs.iter().filter(|rung| rung.design == contest.best);
     let enough = rungs.filter(|rung| value(rung, "headline").is_some_and(|done| done >= work));
     let rung = enough.min_by_key(|rung| rung.users)?;
-    if rung.users >= peak.users {
+    if rung.users > peak.users {
         return None;
     }
     let (best, next) =
         (results.title_in(contest, contest.best), results.title_in(contest, contest.next));
     let users = count(u64::from(rung.users), "user");
-    let mut text = format!(
-        "{best} reaches the peak of {next}, {} {}{}, with {users} or fewer",
+    let peak_of_next = format!(
+        "the peak of {next}, {} {}{}",
         amount(work),
         results.workload.rate_words(),
-        results.workload.at(peak.users),
+        results.workload.at(peak.users)
     );
     let at_peak =
         results.rungs.iter().find(|it| (it.design, it.users) == (peak.design, peak.users))?;
-    if let Some((cores, instead_of)) = cores_for(work, rung).zip(value(at_peak, "server_cores"))
-        && (cores / instead_of - 1.0).abs() >= NOTICEABLE
-    {
-        text.push_str(&format!(
-            ". Its server then needs {} processors instead of {} if each transaction takes the processor time \
-             that it takes with {users}",
-            amount(cores),
-            amount(instead_of),
-        ));
+    let processors = cores_for(work, rung)
+        .zip(value(at_peak, "server_cores"))
+        .filter(|(cores, instead_of)| (cores / instead_of - 1.0).abs() >= NOTICEABLE)
+        .map(|(cores, instead_of)| {
+            format!(
+                "needs {} processors instead of {} if each transaction takes the processor time that it \
+                 takes with {users}",
+                amount(cores),
+                amount(instead_of)
+            )
+        });
+    match (rung.users < peak.users, processors) {
+        (true, None) => Some(format!("{best} reaches {peak_of_next}, with {users} or fewer.")),
+        (true, Some(needs)) => Some(format!(
+            "{best} reaches {peak_of_next}, with {users} or fewer. Its server then {needs}."
+        )),
+        (false, Some(needs)) => Some(format!("For {peak_of_next}, the server of {best} {needs}.")),
+        (false, None) => None,
     }
-    Some(text + ".")
 }
 
 /// Processors of the server for so much work, at the cost of a rung.
@@ -63,7 +91,8 @@ fn cores_for(work: f64, rung: &Rung) -> Option<f64> {
     Some(value(rung, "server_cores")? / value(rung, "headline")? * work)
 }
 
-/// `It would take 7 to 9 of 5200-eco-1920 to do what 1 of dc1500m-960 does, if ...`, or why more of them would not do it.
+/// `It would take 7 to 9 of 5200-eco-1920 to do what 1 of dc1500m-960 does, if ...`, or why more of them would not do it: single
+/// requests take that long, or something else of their hosts is busy all the time.
 /// Said only between designs of one device model each, whose number alone could make up for the difference.
 fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<String> {
     if contest.axis.is_some() {
@@ -81,9 +110,23 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
     if !OF_DEVICES.contains(&limit) {
         return None;
     }
+    let rung = results
+        .rungs
+        .iter()
+        .find(|rung| (rung.design, rung.users) == (contest.next, contest.users))?;
+    let title = results.title_in(contest, contest.next);
+    if let Some(full) = rung.busy_parts.first() {
+        return Some(format!(
+            "More of {} would not make up for it: the {} of {} limits {title}, not its devices.",
+            next.0, full.kind, full.host
+        ));
+    }
     let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
-    let range = (ratio.low?, ratio.high?);
-    number_sentence(mode, results.title_in(contest, contest.next), (&best, &next), range)
+    // As in the headline: with what the host may have changed.
+    let low = ratio.host_low.map_or(ratio.low?, |host| host.min(ratio.low.unwrap_or(host)));
+    let high = ratio.host_high.map_or(ratio.high?, |host| host.max(ratio.high.unwrap_or(host)));
+    let range = (low, high);
+    number_sentence(mode, title, (&best, &next), range)
 }
 
 /// What more of the device `next` would do; `best` and `next` are a model and how many a design has of it.
