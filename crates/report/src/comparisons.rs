@@ -270,6 +270,7 @@ fn comparison(
         repeats_needed: estimate
             .and_then(|estimate| repeats_needed(&estimate, repeats, EQUIVALENCE_MARGIN, alpha)),
         published: None,
+        published_given: false,
         outcome: Outcome::Missing,
         text: String::new(),
     }

@@ -80,11 +80,12 @@ pub(crate) fn compare(published: &[Published], comparisons: &mut [Comparison]) {
             });
             of_design.into_iter().find_map(|series| {
                 let at = series.rungs.iter().position(|users| *users == comparison.users)?;
-                series.values.get(at).copied()
+                Some((*series.values.get(at)?, series.given))
             })
         };
-        let (a, b) = (value(comparison.a), value(comparison.b));
-        comparison.published = a.zip(b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a);
+        let both = value(comparison.a).zip(value(comparison.b)).filter(|((a, _), _)| *a > 0.0);
+        comparison.published = both.map(|((a, _), (b, _))| b / a);
+        comparison.published_given = both.is_some_and(|((_, a), (_, b))| a && b);
     }
 }
 

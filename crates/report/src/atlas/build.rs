@@ -241,6 +241,10 @@ impl Series<'_> {
         if self.is_simulated() {
             return series.ours.get(at).copied().flatten();
         }
+        // Points are of all databases together.
+        if !series.database.is_empty() {
+            return None;
+        }
         let (design, users) =
             (&self.analysis.designs.get(series.design)?.name, series.users.get(at)?);
         let is_it = |it: &&SimulatedPoint| {
@@ -253,6 +257,15 @@ impl Series<'_> {
     fn title(&self, design: usize) -> &str {
         let Some(design) = self.analysis.designs.get(design) else { return "?" };
         self.full_size.titles.get(&design.name).unwrap_or(&design.title)
+    }
+
+    /// Title of what a series is about: a design, or a database on it.
+    fn title_of(&self, series: &Published) -> String {
+        let title = self.title(series.design);
+        match series.database.as_str() {
+            "" => title.to_string(),
+            database => format!("{database}: {title}"),
+        }
     }
 
     /// ` at 89 users`; nothing of a job.
@@ -292,15 +305,37 @@ impl Series<'_> {
     }
 
     fn figures(&self) -> Vec<AtlasFigure> {
-        self.metrics().into_iter().map(|metric| self.figure(metric)).collect()
+        let of_all = self.metrics().into_iter().map(|metric| {
+            let list: Vec<&Published> =
+                self.of_all().filter(|series| series.metric == metric).collect();
+            let mut users: Vec<u32> =
+                list.iter().flat_map(|series| &series.users).copied().collect();
+            users.sort_unstable();
+            users.dedup();
+            self.figure(&list, users)
+        });
+        of_all.chain(self.figures_of_databases()).collect()
     }
 
-    fn figure(&self, metric: &str) -> AtlasFigure {
-        let list: Vec<&Published> =
-            self.of_all().filter(|series| series.metric == metric).collect();
-        let mut users: Vec<u32> = list.iter().flat_map(|series| &series.users).copied().collect();
-        users.sort_unstable();
-        users.dedup();
+    /// A figure per metric with a value of each database that has any: at its highest number of users.
+    fn figures_of_databases(&self) -> Vec<AtlasFigure> {
+        let mut figures: Vec<(&str, Vec<&Published>)> = Vec::new();
+        for series in self.analysis.published.iter().filter(|series| !series.database.is_empty()) {
+            match figures.iter_mut().find(|(metric, _)| *metric == series.metric) {
+                Some((_, list)) => list.push(series),
+                None => figures.push((&series.metric, vec![series])),
+            }
+        }
+        let figure = |(_, list): (&str, Vec<&Published>)| {
+            let most = list.iter().flat_map(|series| &series.users).max().copied();
+            let figure = self.figure(&list, most.into_iter().collect());
+            AtlasFigure { title: format!("{}, by database", figure.title), ..figure }
+        };
+        figures.into_iter().map(figure).collect()
+    }
+
+    /// A metric of some series at these numbers of users.
+    fn figure(&self, list: &[&Published], users: Vec<u32>) -> AtlasFigure {
         let values = |series: &Published, origin: LineOrigin| -> Vec<Option<f64>> {
             let at = |wanted: &u32| {
                 let at = series.users.iter().position(|users| users == wanted)?;
@@ -335,16 +370,17 @@ impl Series<'_> {
                 let shape = |value: &Option<f64>| Some((*value)? / one.filter(|one| *one > 0.0)?);
                 lines.push(AtlasLine {
                     design: position,
-                    title: self.title(series.design).to_string(),
+                    title: self.title_of(series),
                     origin,
                     shape: values_here.iter().map(shape).collect(),
                     values: values_here,
                 });
             }
         }
+        let metric = list.first().map_or("", |series| &series.metric);
         let (title, unit) = self.metric(metric);
         let reference = reference.map_or_else(String::new, |(first, at)| {
-            format!("{}{}", self.title(first.design), self.at_work(users[at]))
+            format!("{}{}", self.title_of(first), self.at_work(users[at]))
         });
         AtlasFigure { title, unit, users, reference, lines }
     }

@@ -4,7 +4,7 @@
 
 use super::cells::{at_work_column, interval, main_type};
 use super::page::Page;
-use super::ratios::ratio_interval;
+use super::ratios::{published, ratio_interval};
 use crate::analysis::{Analysis, Scope};
 use crate::text_table::{Align, TextColumn};
 use crate::wording::{amount, factor, minutes, time_ns};
@@ -96,7 +96,7 @@ fn axis_columns(analysis: &Analysis, axis: usize) -> Option<Vec<TextColumn>> {
             _ => against(row)?.ratio.map(factor),
         }),
         column("95 %", Align::Left, 0, &|row| Some(ratio_interval(against(row)?))),
-        column("published", Align::Right, 0, &|row| against(row)?.published.map(factor)),
+        column("published", Align::Right, 0, &|row| published(against(row)?)),
     ]);
     Some(columns)
 }

@@ -80,13 +80,19 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison], what: &str) -> Vec<
         column("95 %", Align::Left, 0, &ratio_interval),
         column("pairs", Align::Right, 2, &|c| c.pairs.to_string()),
         column("p", Align::Right, 1, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
-        column("published", Align::Right, 1, &|c| c.published.map_or("-".to_string(), factor)),
+        column("published", Align::Right, 1, &|c| published(c).unwrap_or_else(|| "-".to_string())),
         column("conclusion", Align::Left, 0, &|c| outcome_words(c.outcome).to_string()),
     ];
     if !analysis.validity.is_empty() {
         columns.insert(4, column("with the host's share", Align::Left, 3, &host_interval));
     }
     columns
+}
+
+/// The published ratio, with a remark where ours was fitted to it or is set.
+pub(super) fn published(comparison: &Comparison) -> Option<String> {
+    let given = if comparison.published_given { " (given)" } else { "" };
+    comparison.published.map(|ratio| format!("{}{given}", factor(ratio)))
 }
 
 /// The interval with the host's share of emulated designs.

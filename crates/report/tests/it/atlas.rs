@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use underlay_report::atlas::{FullSize, SimulatedPoint, entry};
+use underlay_report::analysis::Published;
+use underlay_report::atlas::{FullSize, LineOrigin, SimulatedPoint, entry};
 
 use crate::example::{Size, analysis};
 
@@ -18,4 +19,34 @@ fn designs_are_called_as_in_the_publication_beside_a_simulation_of_its_size() {
     let ratio = entry.ratios.iter().find(|ratio| ratio.simulated.is_some()).expect("a ratio");
     assert_eq!(ratio.text, "24 CPUs over 12 CPUs at 8 users");
     assert_eq!((ratio.ours, ratio.simulated), (Some(1.0), Some(2.0)));
+}
+
+#[test]
+fn published_values_of_databases_have_bars_beside_ours() {
+    let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+    let of_all = analysis.published.iter().find(|series| series.metric == "tpm");
+    let of_all = of_all.expect("a published series").clone();
+    let design = of_all.design;
+    let database = |name: &str, theirs, ours| Published {
+        database: name.to_string(),
+        users: vec![8],
+        values: vec![theirs],
+        rungs: vec![Some(8)],
+        ours: vec![ours],
+        ..of_all.clone()
+    };
+    let databases = [database("one", 300.0, Some(30.0)), database("two", 150.0, None)];
+    analysis.published.extend(databases);
+    let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+    let figure = entry.figures.last().expect("a figure");
+    assert!(figure.title.ends_with(", by database"), "{}", figure.title);
+    assert_eq!(figure.users, [8]);
+    let lines: Vec<_> = figure.lines.iter().map(|line| (&*line.title, line.origin)).collect();
+    let title = &analysis.designs[design].title;
+    let (one, two) = (format!("one: {title}"), format!("two: {title}"));
+    let expected =
+        [(&*one, LineOrigin::Published), (&*one, LineOrigin::Ours), (&*two, LineOrigin::Published)];
+    assert_eq!(lines, expected);
+    assert_eq!(figure.lines[2].shape, [Some(0.5)], "as a multiple of the first");
+    assert!(entry.ratios.iter().all(|ratio| !ratio.text.contains("one:")), "no ratio of the total");
 }

@@ -1,7 +1,7 @@
 //! A record for every figure that published studies have: what is in it, and the pages that the tests in `web/` look at.
 
 use tempfile::tempdir;
-use underlay_report::analysis::{Rung, StageKind};
+use underlay_report::analysis::{Comparison, Published, Rung, Scope, StageKind};
 use underlay_report::{Analysis, Colour, terminal_summary};
 
 use crate::backups;
@@ -24,7 +24,40 @@ pub fn pages() -> Vec<(&'static str, Analysis)> {
         ("job.html", analysis(&job())),
         ("resync.html", analysis(&resync())),
         ("one-rung.html", analysis(&one_rung())),
+        ("published.html", published()),
     ]
+}
+
+/// One published value per design, and one of its own; the ratio of the two is given.
+fn published() -> Analysis {
+    let mut two = one_rung();
+    two.designs.push(sata());
+    let mut found = analysis(&two);
+    let printed = [60_000.0, 30_000.0];
+    found.published = found
+        .rungs
+        .iter()
+        .zip(printed)
+        .map(|(rung, printed)| Published {
+            database: String::new(),
+            design: rung.design,
+            metric: "headline".into(),
+            users: vec![89],
+            values: vec![printed],
+            rungs: vec![Some(rung.users)],
+            ours: vec![Some(value(rung, "headline"))],
+            given: true,
+            experiment: "X4".into(),
+            source: "an invented paper, figure 12".into(),
+            note: String::new(),
+        })
+        .collect();
+    let of_main = |one: &&mut Comparison| one.metric == "headline" && one.scope == Scope::Rung;
+    for comparison in found.comparisons.iter_mut().filter(of_main) {
+        let [a, b] = [comparison.a, comparison.b].map(|design| printed[design]);
+        (comparison.published, comparison.published_given) = (Some(b / a), true);
+    }
+    found
 }
 
 fn at(

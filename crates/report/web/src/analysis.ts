@@ -216,6 +216,7 @@ p_permutation: number | null,
 p_equivalence: number | null,
 repeats_needed: number | null,
 published: number | null,
+published_given: boolean,
 outcome: Outcome,
 text: string, };
 

@@ -160,11 +160,13 @@ function experiment(one: AtlasExperiment): HTMLElement {
   const scale = one.scale === "" || one.scale === "1/1" ? null : html("span", { class: "badge" }, `scale ${one.scale}`);
   return section(
     idOf(one), `${one.name}: ${one.title}`, one.question,
-    html("p", { class: "badges" }, one.evidence === null ? null : evidenceBadge(one.evidence), scale),
+    html("p", { class: "badges" }, one.evidence === null ? null : evidenceBadge(one.evidence), scale, reportLink(one)),
     one.problem === null ? null : html("p", { class: "status bad" }, one.problem),
     one.answer === "" ? null : html("p", {}, html("b", {}, "Ours: "), one.answer),
     list("What disagrees", one.disagreements),
-    html("div", { class: "chart-pair" }, one.figures.map((it) => chart(one, it))),
+    one.evidence !== null && one.figures.length === 0
+      ? html("p", { class: "muted" }, "The publication prints no number of what is measured here, so there is no figure.")
+      : html("div", { class: "chart-pair" }, one.figures.map((it) => chart(one, it))),
     one.ratios.length === 0 ? null : ratios(one.ratios, "Ratios"),
     deviations(one.deviations),
     list("What our run says about itself", one.reasons),
@@ -172,6 +174,12 @@ function experiment(one: AtlasExperiment): HTMLElement {
       html("summary", {}, "Values"), one.figures.map((it) => values(one, it))),
     list("Sources", one.sources),
   );
+}
+
+/** The report of the run, which lies beside the page. */
+function reportLink(one: AtlasExperiment): Child {
+  if (one.record === "") return null;
+  return html("a", { href: encodeURIComponent(one.record.replace(/\.sqlite$/, ".html")) }, "report");
 }
 
 function titleOf(line: AtlasLine): string {

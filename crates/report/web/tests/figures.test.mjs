@@ -34,7 +34,7 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
     return { page, figure, close, trouble };
   }
 
-  for (const name of ["backups", "cores", "databases", "job", "resync", "one-rung"]) {
+  for (const name of ["backups", "cores", "databases", "job", "resync", "one-rung", "published"]) {
     for (const width of [1280, 390]) {
       test(`${name} fits ${width} pixels in light and dark`, async () => {
         const { page, close, trouble } = await opened(`${name}.html`, width);
@@ -64,6 +64,19 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
       });
     }
   }
+
+  test("one published value per design has a bar beside that of the record, and the ratios a table", async () => {
+    const { page, figure, close } = await opened("published.html");
+    const found = await bars(figure("published", "New orders per minute"));
+    assert.equal(found.length, 4, "two designs, published and of the record");
+    // Multiples of the first design's: its bars are as high as each other, and the second's published one is half of that.
+    assert.ok(Math.abs(found[0] / found[1] - 1) < 0.02, `${found}`);
+    assert.ok(Math.abs(found[2] / found[0] - 0.5) < 0.02, `${found}`);
+    const table = page.locator("#published table", { has: page.locator("caption", { hasText: "Ratios of designs" }) });
+    const cells = await table.locator("tbody tr").first().locator("td, th").allTextContents();
+    assert.match(cells.join("|"), /over .*\|2\.00\u00d7 \(given\)\|/);
+    await close();
+  });
 
   test("backups and restores have seconds, MB/s and latency of each cycle", async () => {
     const { page, figure, close } = await opened("backups.html");
@@ -131,7 +144,7 @@ describe("figures of published studies", { skip: skip !== "" && skip }, () => {
     await close();
     // Without a limit the host's.
     const host = await opened("databases.html");
-    assert.match(await host.figure("throughput", "CPU idle").textContent(), /of the/);
+    assert.match(await host.figure("throughput", "CPU idle").textContent(), /of the host/);
     await host.close();
   });
 

@@ -1,5 +1,6 @@
 //! The documentation against the repository and the program: links lead somewhere, commands use
-//! options that exist, pages stay readable. It does not judge what the pages say.
+//! options that exist, pages stay readable, the table of published ratios is that of the atlas. It does not judge what
+//! the pages say.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,49 @@ fn links_lead_to_files_and_headings() {
         }
     }
     assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+/// Whether a cell such as `1.98x` or `-5 %` is this number, as precisely as the cell says.
+fn is_rounded(cell: &str, number: Option<f64>) -> bool {
+    let cell = cell.trim_end_matches(['x', '%', ' ']);
+    let (Ok(shown), Some(number)) = (cell.parse::<f64>(), number) else {
+        return cell == "-" && number.is_none();
+    };
+    let digits = cell.split_once('.').map_or(0, |(_, digits)| digits.len() as i32);
+    (shown - number).abs() <= 0.5001 * 10_f64.powi(-digits)
+}
+
+#[test]
+fn the_table_of_published_ratios_is_that_of_the_atlas() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is readable");
+    let page = read("docs/published-experiments.md");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let atlas: serde_json::Value = serde_json::from_str(&read("docs/atlas.json")).expect("JSON");
+    let mut expected = 0;
+    for experiment in atlas["experiments"].as_array().expect("experiments") {
+        let study = experiment["name"].as_str().expect("a name");
+        let ratios = experiment["ratios"].as_array().expect("ratios").iter();
+        for ratio in ratios.filter(|ratio| ratio["is_headline"] == true) {
+            expected += 1;
+            let of = |key: &str| ratio[key].as_f64();
+            let error = of("error").map(|error| error * 100.0);
+            let is_row = |row: &&Vec<&str>| {
+                row.len() == 6
+                    && row[0].split(' ').next() == Some(&format!("`{study}`"))
+                    && row[1].ends_with("(given)") == (ratio["is_given"] == true)
+                    && is_rounded(row[2], of("published"))
+                    && is_rounded(row[3], of("ours"))
+                    && is_rounded(row[4], error)
+                    && is_rounded(row[5], of("simulated"))
+            };
+            assert!(rows.iter().any(|row| is_row(&row)), "{study} has no such row: {ratio:#}");
+        }
+    }
+    assert_eq!(rows.len(), expected, "rows of the table, headline ratios of the atlas");
 }
 
 #[test]

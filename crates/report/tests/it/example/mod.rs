@@ -266,6 +266,7 @@ fn comparisons() -> Vec<Comparison> {
                 p_permutation: Some(0.0625),
                 p_equivalence: Some(1.0),
                 published: None,
+                published_given: false,
                 repeats_needed: None,
                 outcome: Outcome::Worse,
                 text: format!(

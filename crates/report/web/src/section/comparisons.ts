@@ -95,7 +95,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
       html("div", {}, comparison.text),
       html("div", { class: "muted" },
         low === null ? "one pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),
-      published === null ? "" : html("div", { class: "muted" }, `published: ${ratio(published)}`),
+      published === null ? "" : html("div", { class: "muted" }, `published: ${ratio(published)}${comparison.published_given ? " (given)" : ""}`),
       hostLow === null ? "" : html("div", { class: "muted" }, `${interval(hostLow, hostHigh, ratio)} with the host's share`),
     ],
   };

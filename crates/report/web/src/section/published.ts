@@ -1,15 +1,17 @@
 // Published results for these designs: shown next to this record's, each as multiples of one of its
 // values, because size, host and engine differ.
 
-import type { Estimate, Metric, Published } from "../analysis";
+import type { Comparison, Estimate, Metric, Published } from "../analysis";
+import { drawBars } from "../chart/bars";
 import { drawCurves } from "../chart/curves";
 import type { ChartDesign } from "../chart/estimate";
 import { figure } from "../chart/frame";
 import { swatch } from "../chart/marker";
-import { html } from "../dom";
-import { capitalised, count, MISSING, ratio } from "../format";
+import { html, type Child } from "../dom";
+import { capitalised, change, count, interval, MISSING, ratio } from "../format";
 import { metricOf, section, type Page } from "../page";
 import { table } from "../table";
+import { designLook } from "../theme";
 import { quantity, unitName } from "../unit";
 import { vocabulary } from "../vocabulary";
 
@@ -25,6 +27,7 @@ export function published(page: Page): HTMLElement | null {
   return section(
     "published", "Published results",
     "Results published by others for these designs. Sizes, hosts and engines differ: compare shapes and ratios, not absolute values.",
+    ratios(page),
     lineLegend(page, all),
     html("div", { class: "chart-grid" }, metrics.map((metric) => chart(page, metric, all.filter((s) => s.metric === metric)))),
     html("ul", {}, remarks.map((remark) => html("li", {}, remark))),
@@ -48,6 +51,33 @@ export function deviations(texts: string[]): HTMLElement | null {
   return html("div", {},
     html("h3", {}, "What differs from the publication"),
     html("ul", {}, texts.map((text) => html("li", {}, text))));
+}
+
+/** Published ratios and this record's, each written so that the published one is 1 or more. */
+function ratios(page: Page): Child {
+  const list = page.analysis.comparisons.filter((it) => it.published !== null && it.ratio !== null);
+  if (list.length === 0) return null;
+  const cells = (it: Comparison): Child[] => {
+    const turned = it.published! < 1;
+    const turn = (value: number | null) => (value === null ? null : turned ? 1 / value : value);
+    const [low, high] = turned ? [turn(it.high), turn(it.low)] : [it.low, it.high];
+    const [top, base] = [it.b, it.a].map((design) => page.designs[design]!.title);
+    const [theirs, ours] = [turn(it.published)!, turn(it.ratio)!];
+    return [
+      turned ? `${base} over ${top}` : `${top} over ${base}`, metricOf(page, it.metric).title, count(it.users ?? 0),
+      `${ratio(theirs)}${it.published_given ? " (given)" : ""}`, ratio(ours),
+      low === null ? MISSING : interval(low, high, ratio), change(ours / theirs),
+    ];
+  };
+  return table(
+    [
+      { heading: "Ratio", design: true }, { heading: "Metric" }, { heading: capitalised(vocabulary().many), numeric: true },
+      { heading: "Published", numeric: true }, { heading: "This record", numeric: true },
+      { heading: "95\u00a0%", numeric: true }, { heading: "Error", numeric: true },
+    ],
+    list.map((it) => ({ cells: cells(it) })),
+    "Ratios of designs, published and of this record",
+  );
 }
 
 function rungsOf(list: Published[]): number[] {
@@ -100,7 +130,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const metric = publishedMetric(page, name);
   const rungs = rungsOf(list);
   const isShare = metric.unit === "share";
-  const reference = rungs.length < 2 ? undefined : referenceOf(page, list);
+  const reference = referenceOf(page, list);
   const shown = page.designs.flatMap((design, place) => (list.some((series) => series.design === place) ? [{ design, place }] : []));
   const point = (value: number | null, one: number): Estimate | null =>
     value === null ? null : { value: value / one, low: null, high: null, basis: "none", runs: [] };
@@ -119,6 +149,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const note = absolute
     ? [whose, unitName(metric.unit)].filter(Boolean).join(", ")
     : `1 = ${reference.title} at ${count(reference.users)} ${vocabulary().many}, of each`;
+  if (rungs.length < 2) return bars({ title: metric.title, note, unit: absolute ? metric.unit : "1" }, shown.map(({ design }) => design.title), estimates[0] ?? []);
   return figure({
     title: metric.title,
     note,
@@ -134,8 +165,26 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   });
 }
 
-/** What the lines of all charts are. */
-function lineLegend(page: Page, list: Published[]): HTMLElement {
+/** One value of each design, published and of this record where it has one: a bar for each. */
+function bars({ title, note, unit }: { title: string; note: string; unit: string }, groups: string[], values: (Estimate | null)[]): HTMLElement {
+  const kinds = [["published", designLook(5)], ["this record", designLook(0)]] as const;
+  const each = values.length / groups.length;
+  const designs: ChartDesign[] = kinds.slice(0, each).map(([whose, look]) => ({ title: whose, look }));
+  const estimates = groups.map((_, group) => values.slice(group * each, (group + 1) * each));
+  return html("div", {},
+    figure({
+      title, note,
+      description: `${title} of each design, published and of this record; the numbers are below.`,
+      draw: (width) => drawBars({ designs, groups, estimates, unit, axisTitle: "" }, width),
+    }),
+    html("ul", { class: "legend" }, designs.map((one) => html("li", {}, swatch(one.look), one.title))));
+}
+
+/** What the lines of all charts are; nothing where there are only bars. */
+function lineLegend(page: Page, list: Published[]): Child {
+  const hasLines = [...new Set(list.map((series) => series.metric))]
+    .some((metric) => rungsOf(list.filter((series) => series.metric === metric)).length >= 2);
+  if (!hasLines) return null;
   const kinds = [["published", PUBLISHED_LINE], ["this record", OWN_LINE]] as const;
   const shown = page.designs.filter((_, place) => list.some((series) => series.design === place));
   return html("ul", { class: "legend" }, shown.flatMap(({ title, look }) =>
@@ -152,7 +201,6 @@ function numbers(page: Page, name: string, list: Published[]): HTMLElement {
       ...designs.flatMap((design) => [
         { heading: design.title, numeric: true },
         { heading: "This record", numeric: true },
-        { heading: "Ratio", numeric: true },
       ]),
     ],
     rungsOf(list).map((users) => ({
@@ -160,7 +208,7 @@ function numbers(page: Page, name: string, list: Published[]): HTMLElement {
         count(users),
         ...designs.flatMap((design) => {
           const [theirs, ours] = valuesOf(list, page.designs.indexOf(design), users);
-          return [write(theirs), write(ours), ratio(theirs && ours ? ours / theirs : null)];
+          return [write(theirs), write(ours)];
         }),
       ],
     })),
