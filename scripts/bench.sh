@@ -94,7 +94,24 @@ for engine in postgresql mariadb; do
   done
 done
 
+echo "== virtual time: simulated I/Os and transactions per CPU-second, full write buffers, shares of resync"
+for program in simulation_rate cluster_speed engine_speed filling_buffer resync_shares; do
+  "$examples/$program" | tee "$out/${program//_/-}.txt"
+done
+
+echo "== generator: rows of the population per CPU-second"
+"$examples/generate_rate" | tee "$out/generate-rate.txt"
+
+echo "== cost of observing: CPU time of the samplers beside a server with 64 sessions"
+# shellcheck disable=SC2016
+"$examples/with_server" -- bash -euo pipefail -c '
+  "$examples/driver_cost" --url "$BENCH_URL" --load 2 --users 64 --seconds 1 >/dev/null
+  "$examples/driver_cost" --url "$BENCH_URL" --users 64 --seconds "$((seconds + 2))" >/dev/null &
+  "$examples/cost" "$seconds" "$BENCH_URL" | tee "$out/observing-cost.txt"
+  wait
+'
+
 echo "== predictions: two designs predicted from the record of a third, against their own measurement"
-"$examples/prediction_error" --repeats 3 --measure 30 --json "$out/prediction-error.json"
+"$examples/prediction_error" --repeats 3 --measure 20 --json "$out/prediction-error.json"
 
 echo "written: $(echo "$out"/*.json)"

@@ -1,5 +1,5 @@
-//! How fast the simulation is: simulated transactions per CPU-second, everything cached and with
-//! misses.
+//! How fast the simulation is: simulated transactions per CPU-second, everything cached, with misses,
+//! and on a cluster.
 //!
 //! `cargo run --release -p underlay-engine --example engine_speed`
 
@@ -9,8 +9,9 @@ use underlay_engine::{
     ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec, Load, PostgresqlSettings,
     Scenario, Simulation, VolumeUse, Window, WorkloadSpec,
 };
-use underlay_model::target::StoreTarget;
-use underlay_model::{Store, StoreDevice, StoreVolume, builtin};
+use underlay_model::cluster::{self, ClusterSettings, ClusterSpec, NetworkSpec, Policy};
+use underlay_model::target::{ClusterTarget, StoreTarget, Target};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Store, StoreDevice, StoreVolume, builtin};
 use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
 use underlay_workload::transactional::Mix;
 
@@ -46,30 +47,67 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+fn device(name: &str) -> Result<DeviceProfile, Box<dyn Error>> {
+    Ok(builtin::find(name).ok_or_else(|| format!("there is no device {name}"))?)
+}
+
+fn single_device() -> Result<StoreTarget, Box<dyn Error>> {
+    let device = StoreDevice { name: "d".to_string(), profile: device("p4500-2000")? };
+    let volume = |capacity| StoreVolume { device: 0, capacity };
+    let store = Store::new(&[device], &[volume(DATA), volume(LOG)], RootSeed(1));
+    Ok(StoreTarget::new(store))
+}
+
+/// Four hosts with two copies of everything.
+fn cluster() -> Result<ClusterTarget, Box<dyn Error>> {
+    let host = |index: u32| -> Result<cluster::HostSpec, Box<dyn Error>> {
+        let capacity = vec![device("5200eco-1920")?; 2];
+        let groups = vec![DiskGroupSpec::new("g", device("p4500-2000")?, capacity)];
+        Ok(cluster::HostSpec { name: format!("h{index}"), fault_domain: None, groups })
+    };
+    let spec = ClusterSpec {
+        hosts: (0..4).map(host).collect::<Result<_, _>>()?,
+        network: NetworkSpec {
+            latency: Nanos::from_micros(20),
+            bytes_per_second: 5_000_000_000,
+            divisor: 1,
+        },
+        settings: ClusterSettings::default(),
+    };
+    Ok(ClusterTarget::new(&spec, Policy::DEFAULT, &[DATA, LOG], RootSeed(1))?)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let device = builtin::find("p4500-2000").ok_or("no such device")?;
-    println!("buffers        NOPM   reads/tx   simulated transactions per CPU-second");
-    for (warehouses, buffers) in [(100, Bytes::from_gib(16)), (400, Bytes::from_gib(4))] {
-        let device = StoreDevice { name: "d".to_string(), profile: device.clone() };
-        let volume = |capacity| StoreVolume { device: 0, capacity };
-        let store = Store::new(&[device], &[volume(DATA), volume(LOG)], RootSeed(1));
-        let scenario = scenario(warehouses, buffers)?;
-        let simulation = Simulation::new(&scenario, StoreTarget::new(store), RootSeed(1));
-        let mut simulation = simulation.map_err(|problems| problems[0].to_string())?;
-        simulation.warm_caches(500_000);
-        let begun = cpu_seconds();
-        let window = Window { warm_up: Nanos::from_secs(5), measure: Nanos::from_secs(20) };
-        let run = simulation.run(&window);
-        let used = cpu_seconds() - begun;
-        let database = &run.databases[0];
-        let transactions = database.committed();
-        println!(
-            "{buffers:>7} {:>11.0} {:>10.2} {:>12.0}",
-            run.headline(0),
-            database.io.read.arrivals as f64 / transactions as f64,
-            // The warm-up costs as much per second.
-            transactions as f64 * 25.0 / 20.0 / used
-        );
-    }
+    println!(
+        "storage        buffers        NOPM   I/Os per tx   simulated transactions per CPU-second"
+    );
+    measure("one device", (100, Bytes::from_gib(16)), single_device()?)?;
+    measure("one device", (400, Bytes::from_gib(4)), single_device()?)?;
+    measure("cluster", (400, Bytes::from_gib(4)), cluster()?)
+}
+
+/// Simulates a database with so many warehouses in so large a cache, and prints a row.
+fn measure(
+    storage: &str,
+    (warehouses, buffers): (u32, Bytes),
+    target: impl Target,
+) -> Result<(), Box<dyn Error>> {
+    let scenario = scenario(warehouses, buffers)?;
+    let simulation = Simulation::new(&scenario, target, RootSeed(1));
+    let mut simulation = simulation.map_err(|problems| problems[0].to_string())?;
+    simulation.warm_caches(500_000);
+    let begun = cpu_seconds();
+    let window = Window { warm_up: Nanos::from_secs(5), measure: Nanos::from_secs(20) };
+    let run = simulation.run(&window);
+    let used = cpu_seconds() - begun;
+    let database = &run.databases[0];
+    let transactions = database.committed();
+    println!(
+        "{storage:<12} {buffers:>9} {:>11.0} {:>13.1} {:>12.0}",
+        run.headline(0),
+        database.requests() as f64 / transactions as f64,
+        // The warm-up costs as much per second.
+        transactions as f64 * 25.0 / 20.0 / used
+    );
     Ok(())
 }

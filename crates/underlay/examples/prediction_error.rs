@@ -83,13 +83,30 @@ struct Point {
     users: u64,
     nopm: [f64; 2],
     p95_ms: [f64; 2],
-    /// Where most time went: observed, simulated.
-    most_time: [String; 2],
+    /// The bottleneck: observed, simulated.
+    bottleneck: [String; 2],
 }
 
 impl Point {
     fn error(pair: [f64; 2]) -> f64 {
         pair[1] / pair[0] - 1.0
+    }
+
+    /// Whether the record and the simulation name the same bottleneck; `None` where the record names none.
+    fn is_same_bottleneck(&self) -> Option<bool> {
+        let [observed, simulated] = &self.bottleneck;
+        let resource = match observed.as_str() {
+            "cpu" | "cpu-limit" | "cpu-starved" | "run-queue" => "processors",
+            "log" | "log-behind-data" => "log writes",
+            "data-read" => "page reads",
+            "data-write" => "page writes",
+            "lock" => "row locks",
+            "client" | "driver" | "driver-limit" | "load-generator" => "client",
+            "client-network" => "client network",
+            "connections" => "connections",
+            _ => return None,
+        };
+        Some(simulated.starts_with(resource))
     }
 
     fn as_json(&self) -> Value {
@@ -98,8 +115,9 @@ impl Point {
             "design": self.design,
             "users": self.users,
             "is_predicted": self.design != MEASURED,
-            "measured": { "nopm": self.nopm[0], "p95_ms": self.p95_ms[0], "most_time": self.most_time[0] },
-            "predicted": { "nopm": self.nopm[1], "p95_ms": self.p95_ms[1], "most_time": self.most_time[1] },
+            "measured": { "nopm": self.nopm[0], "p95_ms": self.p95_ms[0], "bottleneck": self.bottleneck[0] },
+            "is_same_bottleneck": self.is_same_bottleneck(),
+            "predicted": { "nopm": self.nopm[1], "p95_ms": self.p95_ms[1], "bottleneck": self.bottleneck[1] },
         })
     }
 }
@@ -114,7 +132,7 @@ fn main() -> Result<(), Failure> {
         points.extend(of_engine(engine, folder, &options)?);
     }
     println!(
-        "\nengine      design   users   NOPM measured  predicted  error    p95 ms measured  predicted  error   most time"
+        "\nengine      design   users   NOPM measured  predicted  error    p95 ms measured  predicted  error   bottleneck"
     );
     for point in &points {
         println!(
@@ -128,8 +146,8 @@ fn main() -> Result<(), Failure> {
             point.p95_ms[0],
             point.p95_ms[1],
             100.0 * Point::error(point.p95_ms),
-            point.most_time[0],
-            point.most_time[1]
+            point.bottleneck[0],
+            point.bottleneck[1]
         );
     }
     for (what, is_predicted) in
@@ -154,6 +172,13 @@ fn main() -> Result<(), Failure> {
             p95.1
         );
     }
+    let predicted = points.iter().filter(|point| point.design != MEASURED);
+    let named: Vec<bool> = predicted.filter_map(Point::is_same_bottleneck).collect();
+    println!(
+        "bottleneck of predicted points: {} of {} that the record names are the same",
+        named.iter().filter(|is_same| **is_same).count(),
+        named.len()
+    );
     if let Some(file) = options.json {
         let all: Vec<Value> = points.iter().map(Point::as_json).collect();
         std::fs::write(file, serde_json::to_string_pretty(&all)?)?;
@@ -274,6 +299,6 @@ fn point(
         users,
         nopm: [number(&measured["metrics"]["headline"]["value"])?, number(nopm)?],
         p95_ms: [number(&orders["p95"]["value"])? / 1e6, number(p95_ns)? / 1e6],
-        most_time: [observed.to_string(), rung["most_time"].as_str().unwrap_or("").to_string()],
+        bottleneck: [observed.to_string(), rung["bottleneck"].as_str().unwrap_or("").to_string()],
     })
 }

@@ -33,11 +33,14 @@ pub fn check(run: &EngineRun, users: u64) {
     assert!(responses.abs_diff(stays) <= u128::from(users) * u128::from(longest));
 
     let io = &database.io;
-    let longest_io = 1_000_000_000;
-    check_little("read", &io.read, users, longest_io);
-    check_little("log write", &io.log_write, 16, longest_io);
-    check_little("log flush", &io.log_flush, 1, longest_io);
-    check_little("page write", &io.page_write, 128, longest_io);
+    // Transactions wait for reads and for the log; at most one flush of the log is under way.
+    check_little("read", &io.read, users, longest);
+    check_little("log write", &io.log_write, 2, longest);
+    check_little("log flush", &io.log_flush, 1, longest);
+    let longest_of_writers = longest.max(20_000_000);
+    check_little("page write", &io.page_write, 128, longest_of_writers);
+    check_little("data flush", &io.data_flush, 1, longest_of_writers);
+    check_little("doublewrite", &io.doublewrite, 1, longest_of_writers);
     assert!(database.log.flushes.abs_diff(io.log_flush.departures) <= 1);
     assert_eq!(database.log.writes, io.log_write.arrivals);
     assert_eq!(database.writers.write_requests, io.page_write.arrivals);
