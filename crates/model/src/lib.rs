@@ -93,5 +93,7 @@ pub use reduction::{Observed, Space};
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use service_factor::{ServiceFactor, ServiceFactors};
-pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};
+pub use store::{
+    EXTENT_ALIGNMENT_BYTES, Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume,
+};
 pub use stripe_set::{MEMBERS_MAX as STRIPE_MEMBERS_MAX, stripe_set};

@@ -19,8 +19,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use underlay_core::{Bytes, Nanos, RootSeed};
 
-/// Extents start at multiples of this.
-const EXTENT_ALIGNMENT_BYTES: u64 = 1 << 20;
+/// Volumes on a device start at multiples of this.
+pub const EXTENT_ALIGNMENT_BYTES: u64 = 1 << 20;
 
 /// One device of a store.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,8 +31,10 @@ pub struct Effort {
     /// The warm-up lasts no longer than this; each ramp-up no longer than the last quarter of such a
     /// warm-up, in which all users work.
     pub warm_up_at_most: Nanos,
-    /// Transactions that caches are filled with at most, where the warm-up is cut.
+    /// Transactions that caches are filled with at most, where they are.
     pub cached_at_most: u64,
+    /// Whether caches are filled before the first phase also where the study does not ask for it, and its warm-up is not cut.
+    pub fills_caches: bool,
 }
 
 impl Effort {
@@ -42,6 +44,7 @@ impl Effort {
         window_at_most: Nanos(u64::MAX),
         warm_up_at_most: Nanos::from_secs(60),
         cached_at_most: 400_000,
+        fills_caches: false,
     };
 
     /// Windows that end within 3 %: of studies, whose repeats narrow their answers further.
@@ -58,6 +61,7 @@ impl Effort {
         window_at_most: Nanos(u64::MAX),
         warm_up_at_most: Nanos(u64::MAX),
         cached_at_most: 2_000_000,
+        fills_caches: false,
     };
 }
 
@@ -146,7 +150,7 @@ impl<'a> Ladder<'a> {
         let to_fill = transactions_to_fill(scenario).min(effort.cached_at_most);
         if procedure.warm_up > effort.warm_up_at_most {
             simulation.warm_by_load(to_fill);
-        } else if procedure.cache_warm_up > Nanos::ZERO {
+        } else if procedure.cache_warm_up > Nanos::ZERO || effort.fills_caches {
             simulation.warm_caches(to_fill);
         }
         let used = simulation.target_mut().host_uses();

@@ -1,10 +1,13 @@
 //! What a measured window shows of its load, however it came about: on a host, or in virtual time.
 
+use std::collections::BTreeSet;
+
 use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::Place;
 use underlay_engine::{EngineRun, Scenario};
 
 use super::bottleneck::Bottleneck;
+use super::ladder::counted;
 
 /// A measured window at a number of users.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,8 +24,8 @@ pub struct Observation {
     pub p99: Option<Nanos>,
     /// What a transaction costs.
     pub costs: Costs,
-    /// Where transactions spent most of their time; empty where it is not known.
-    pub most_time: &'static str,
+    /// Where transactions spent most of their time; `None` where it is not known.
+    pub bottleneck: Option<Bottleneck>,
 }
 
 /// Per transaction, of all types together, unless it says otherwise; `None` where it was not observed.
@@ -88,14 +91,19 @@ pub struct Observing {
 }
 
 impl Observing {
-    /// A second of all databases.
+    /// A second of the databases whose headlines count; not of the jobs beside users.
     pub fn add(&mut self, second: &EngineRun, scenario: &Scenario) {
         let length = second.length().as_secs_f64();
         self.seconds += length;
-        let busy = second.hosts.iter().map(|host| host.busy(second.length()));
+        let counted = counted(scenario);
+        let hosts: BTreeSet<usize> =
+            counted.iter().map(|number| scenario.databases[*number].host).collect();
+        let hosts = || hosts.iter().filter_map(|host| second.hosts.get(*host));
+        let busy = hosts().map(|host| host.busy(second.length()));
         self.busy += busy.fold(0.0, f64::max) * length;
-        self.cpu_ns += second.hosts.iter().map(|host| host.used.done_ns).sum::<f64>();
-        for (number, database) in second.databases.iter().enumerate() {
+        self.cpu_ns += hosts().map(|host| host.used.done_ns).sum::<f64>();
+        for number in counted {
+            let database = &second.databases[number];
             self.headline += second.headline(number) * length;
             for kind in database.headline.types {
                 self.response.merge(&database.types[*kind].response);
@@ -123,9 +131,6 @@ impl Observing {
     /// What they show together.
     pub fn observation(&self, users: u32) -> Observation {
         let per = |amount: f64| (self.ended > 0).then(|| amount / self.ended as f64);
-        let most = Place::ALL
-            .into_iter()
-            .max_by(|a, b| self.present[*a as usize].total_cmp(&self.present[*b as usize]));
         Observation {
             users,
             headline: self.headline / self.seconds.max(f64::MIN_POSITIVE),
@@ -141,7 +146,7 @@ impl Observing {
                 pages_missed: per(self.missed as f64),
                 pages_written: per(self.written as f64),
             },
-            most_time: most.map_or("", Place::as_str),
+            bottleneck: self.bottleneck(),
         }
     }
 

@@ -2,12 +2,14 @@
 //!
 //! What a study lets join a cluster before there is load has joined: data moves to it during the simulation.
 
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{Cluster, ClusterProblem, HostId, HostUse};
 use underlay_model::target::{
     ClusterTarget, ClusterTargetError, StoreTarget, Target, TargetFinished,
 };
-use underlay_model::{Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume};
+use underlay_model::{
+    EXTENT_ALIGNMENT_BYTES, Operation, Request, ServiceFactor, Store, StoreDevice, StoreVolume,
+};
 use underlay_study::{
     ClusterPlan, DatastoreKind, DesignPlan, FaultAction, FaultPhase, FaultPlan, Plan,
 };
@@ -18,6 +20,20 @@ pub enum StorageError {
     /// Real storage.
     #[error("design `{0}` is real storage, which has no model")]
     Real(String),
+    /// A device that is smaller than what lies on it.
+    #[error(
+        "design `{design}`: its volumes need {needed} on device `{device}`, which has {capacity}"
+    )]
+    Room {
+        /// Its name.
+        design: String,
+        /// The device.
+        device: String,
+        /// What the volumes take.
+        needed: Bytes,
+        /// What there is.
+        capacity: Bytes,
+    },
     /// A cluster that cannot be built, or hold the volumes.
     #[error("design `{design}`")]
     Cluster {
@@ -102,6 +118,22 @@ impl DesignTarget {
                         capacity: volume.capacity,
                     })
                     .collect();
+                for (number, (name, profile)) in devices.iter().enumerate() {
+                    let on_it = volumes.iter().filter(|volume| volume.device == number);
+                    // One after the other, each from the next boundary on.
+                    let needed = on_it.fold(Bytes::ZERO, |used, volume| {
+                        let base = used.0.next_multiple_of(EXTENT_ALIGNMENT_BYTES);
+                        Bytes(base.saturating_add(volume.capacity.0))
+                    });
+                    if needed > profile.capacity {
+                        return Err(StorageError::Room {
+                            design: design.title.clone(),
+                            device: name.clone(),
+                            needed,
+                            capacity: profile.capacity,
+                        });
+                    }
+                }
                 let devices: Vec<StoreDevice> = devices
                     .iter()
                     .map(|(name, profile)| StoreDevice {

@@ -1,14 +1,19 @@
 //! What is changed about a design to see what it would do: the rows of a what-if table.
 //!
-//! A change that has no meaning for a design says why. Not here: a neighbour's work, such as its
-//! backup.
+//! A change that has no meaning for a design says why.
 
-use underlay_core::RootSeed;
-use underlay_engine::{EngineSpec, Scenario};
-use underlay_study::{DatastoreKind, DesignPlan, Plan};
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_engine::{
+    BackupSpec, ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec, Load, Scenario,
+    VolumeUse, WorkloadSpec,
+};
+use underlay_study::{DatastoreKind, DesignPlan, Plan, VolumePlan};
 
 use super::mapping::{Assumptions, scenario};
 use super::storage::DesignTarget;
+
+/// More backups than any window has time for.
+const BACKUPS: u32 = 10_000;
 
 /// What is changed about a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub enum Change {
     TwiceCores,
     /// Volumes of a cluster survive two failures.
     TwoFailures,
+    /// A database of the same size on the same storage, with a host of its own, is backed up all the time.
+    NeighbourBackup,
 }
 
 /// Why a change has no meaning for a design.
@@ -29,8 +36,13 @@ pub struct NoMeaning(pub String);
 
 impl Change {
     /// All of them, in the order of the table.
-    pub const ALL: [Change; 4] =
-        [Change::HalfLogLatency, Change::TwiceMemory, Change::TwiceCores, Change::TwoFailures];
+    pub const ALL: [Change; 5] = [
+        Change::HalfLogLatency,
+        Change::TwiceMemory,
+        Change::TwiceCores,
+        Change::TwoFailures,
+        Change::NeighbourBackup,
+    ];
 
     /// For people.
     pub const fn as_str(self) -> &'static str {
@@ -39,6 +51,7 @@ impl Change {
             Change::TwiceMemory => "twice the memory",
             Change::TwiceCores => "twice the cores",
             Change::TwoFailures => "FTT=2",
+            Change::NeighbourBackup => "a neighbour's backup",
         }
     }
 }
@@ -80,6 +93,14 @@ pub(super) fn built(
                 Err(error) => Err(NoMeaning(chain(&error))),
             }),
         },
+        Some(Change::NeighbourBackup) => match with_neighbour(design, scenario) {
+            Err(why) => Ok(Err(why)),
+            Ok((changed, scenario)) => Ok(match target(&changed) {
+                Ok(target) => Ok((target, scenario)),
+                // Too little room for its volumes.
+                Err(error) => Err(NoMeaning(chain(&error))),
+            }),
+        },
     }
 }
 
@@ -114,6 +135,60 @@ fn with_two_failures(design: &DesignPlan) -> Result<DesignPlan, NoMeaning> {
     Ok(changed)
 }
 
+/// The neighbour's volumes lie where those of the database do.
+fn with_neighbour(
+    design: &DesignPlan,
+    mut scenario: Scenario,
+) -> Result<(DesignPlan, Scenario), NoMeaning> {
+    let Some(own) = scenario.databases.first().cloned() else {
+        return Err(NoMeaning("there is no database".to_string()));
+    };
+    let WorkloadSpec::Tpcc(tpcc) = &own.workload else {
+        return Err(NoMeaning("only databases of TPC-C have backups".to_string()));
+    };
+    let mut design = design.clone();
+    let backup = design.volumes.iter().position(|volume| volume.name == "backup");
+    let mut add = |like: usize, capacity: Bytes| {
+        let volume = &design.volumes[like];
+        let name = format!("neighbour-{}", volume.name);
+        let added = VolumePlan { name, capacity, ..volume.clone() };
+        design.volumes.push(added);
+        let host = design.volume_hosts.get(like).copied();
+        design.volume_hosts.extend(host);
+        VolumeUse { volume: design.volumes.len() - 1, offset: Bytes::ZERO, length: capacity }
+    };
+    let data = add(own.data.volume, own.data.length);
+    let log = add(own.log.volume, own.log.length);
+    // A copy is as large as what it is of.
+    let backups = add(backup.unwrap_or(own.data.volume), own.data.length);
+    let host =
+        HostSpec { name: "host of the neighbour".to_string(), ..scenario.hosts[own.host].clone() };
+    let neighbour = DatabaseSpec {
+        name: "neighbour".to_string(),
+        host: scenario.hosts.len(),
+        workload: WorkloadSpec::Backup(BackupSpec {
+            tpcc: *tpcc,
+            cycles: BACKUPS,
+            pause: Nanos::ZERO,
+            restores: false,
+            bytes_per_second: None,
+            volume: backups,
+        }),
+        demands: match own.engine {
+            EngineSpec::Postgresql(_) => DemandProfile::backup_postgresql(),
+            EngineSpec::Mariadb(_) => DemandProfile::backup_mariadb(),
+        },
+        data,
+        log,
+        load: Load::Job { sessions: 0 },
+        client: ClientSpec { connections: None, host: None, round_trip: Nanos::ZERO },
+        ..own.clone()
+    };
+    scenario.hosts.push(host);
+    scenario.databases.push(neighbour);
+    Ok((design, scenario))
+}
+
 /// An error and its causes.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -130,7 +205,7 @@ mod tests {
     use super::{Change, NoMeaning};
     use crate::databases::tests::plan;
     use crate::databases::{Assumptions, Effort, Observation, SinglePlan};
-    use underlay_core::{Nanos, RootSeed};
+    use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::cluster::Method;
     use underlay_study::{DatastoreKind, DesignPlan, Plan};
 
@@ -168,6 +243,31 @@ mod tests {
         // Every write goes to one more replica, and is done when the slowest has it.
         assert!(changed.headline < plain.headline, "{} {}", changed.headline, plain.headline);
         assert!(changed.headline > plain.headline / 4.0, "{} {}", changed.headline, plain.headline);
+    }
+
+    #[test]
+    fn a_neighbours_backup_slows_the_users_of_the_same_devices() {
+        let (plain, changed) = both("kingston-sata-5200eco", Change::NeighbourBackup);
+        let changed = changed.expect("there is room");
+        assert!(changed.headline < 0.95 * plain.headline, "{changed:?} {plain:?}");
+        assert!(changed.headline > 0.0);
+        // What is said of a transaction is that of the database's users alone.
+        let log = |it: &Observation| it.costs.log_bytes.unwrap() - it.costs.image_bytes.unwrap();
+        assert!((log(&changed) / log(&plain) - 1.0).abs() < 0.05, "{changed:?} {plain:?}");
+        let (plain, changed) = both("six-hosts", Change::NeighbourBackup);
+        let changed = changed.expect("there is room");
+        assert!(changed.headline < plain.headline, "{changed:?} {plain:?}");
+    }
+
+    #[test]
+    fn volumes_that_do_not_fit_a_device_are_an_error() {
+        let plan = plan("kingston-nvme");
+        let mut large = plan.designs[0].clone();
+        large.volumes[0].capacity = Bytes::from_gib(2_000);
+        let single = SinglePlan::new(&plan).expect("one database");
+        let refused = single.simulate(&large, &ASSUMED, Effort::PRECISE, RootSeed(7));
+        let why = refused.expect_err("the device has 960 GB");
+        assert!(why.contains("its volumes need 1.96 TiB on device"), "{why}");
     }
 
     #[test]

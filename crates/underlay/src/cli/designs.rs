@@ -6,6 +6,7 @@ use crate::exit_code;
 use crate::stop::Stop;
 use std::path::Path;
 use underlay_model::builtin;
+use underlay_model::cluster::Stack;
 use underlay_study::{
     Colour, DatastoreKind, DesignPlan, Problems, Source, builtin_datastore, builtin_designs,
     parse_design, single_device, suggest_design,
@@ -79,6 +80,24 @@ pub fn design_named(name: &str, own: &DesignPlan, known: &[DesignPlan]) -> Resul
         volume.device = own.or(devices.first()).map(|device| (*device).clone());
     }
     Ok(named(design))
+}
+
+/// What simulations of these designs leave out, in a sentence: clusters without a storage stack, whose software takes no time.
+pub fn without_stack<'a>(
+    designs: impl IntoIterator<Item = (&'a str, &'a DesignPlan)>,
+) -> Option<String> {
+    let is_free = |design: &DesignPlan| match &design.kind {
+        DatastoreKind::Cluster(cluster) => cluster.spec.settings.stack == Stack::NONE,
+        DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => false,
+    };
+    let names = designs.into_iter().filter(|(_, design)| is_free(design)).map(|(name, _)| name);
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Storage software takes no time here on {} (no `stack`): real clusters do less.",
+            names.join(", ")
+        )
+    })
 }
 
 /// Prints every problem of a file; what is left is the exit code.

@@ -12,6 +12,7 @@ mod clean;
 mod client;
 mod compare;
 mod complaints;
+mod cores;
 mod datastore_server;
 mod datastore_supervisor;
 mod designs;

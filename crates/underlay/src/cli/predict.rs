@@ -7,9 +7,8 @@ mod own_row;
 mod text;
 
 use crate::cli::complaints::Complaints;
-use crate::cli::designs::{Named, design_named};
-use crate::cli::recorded_workload::{Profiled, RecordedWorkload, at_rungs, demands_of};
-use crate::cli::simulation_options::cores_of;
+use crate::cli::designs::{Named, design_named, without_stack};
+use crate::cli::recorded_workload::{Profiled, RecordedWorkload, Taken, at_rungs, demands_of};
 use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
 use crate::lab::simulated::seed_of;
@@ -32,7 +31,8 @@ use underlay_workload::objective::Objective;
     after_help = "Everything predicted is simulated. Its interval includes the model's error on \
     the recorded design.\n\nExamples:\n  underlay predict record.sqlite --design \
     kingston-sata-5200eco\n  underlay predict record.sqlite --design my-nvme.toml --json\n  underlay \
-    predict record.sqlite --design my-nvme.toml --slo p99=10ms"
+    predict record.sqlite --design my-nvme.toml --slo p99=10ms\n  underlay predict \
+    real-disk.sqlite --measured-as my-disk.toml --design my-nvme.toml"
 )]
 pub struct Arguments {
     /// The record of a study with one database.
@@ -44,13 +44,21 @@ pub struct Arguments {
     /// The design of the record that was measured; by default the first of the study.
     #[arg(long, value_name = "NAME")]
     measured: Option<String>,
+    /// What the storage of that design is like: a design, a device, or a file, such as one that
+    /// `underlay calibrate` wrote. Needed if it is real storage.
+    #[arg(long, value_name = "DESIGN")]
+    measured_as: Option<String>,
     /// What transactions cost, as `underlay profile` writes it. By default it is taken from the
     /// record.
     #[arg(long, value_name = "FILE")]
     demands: Option<PathBuf>,
-    /// Cores of hosts without a CPU limit. Default: those of this host.
+    /// Cores of hosts without a CPU limit. Default: those of the host that made the record.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     cores: Option<u64>,
+    /// Every phase is as long as the study says. Otherwise a window ends when its throughput is
+    /// known within 1 %, and a warm-up after 60 s.
+    #[arg(long)]
+    full_length: bool,
     /// Also search the highest rate of each design within a latency target, such as p99=10ms: an open
     /// loop, in which response times count from the intended start. The target applies to the
     /// workload's main transactions, such as New-Order of TPC-C; the rate is the total of all.
@@ -79,8 +87,13 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     let mut complaints = Complaints::default();
     arguments.target.check(&mut complaints);
     complaints.settle()?;
-    let cores = cores_of(arguments.cores)?;
-    let workload = RecordedWorkload::read(&arguments.record, arguments.measured.as_deref(), cores)?;
+    let taken = Taken {
+        design: arguments.measured.as_deref(),
+        storage: arguments.measured_as.as_deref(),
+        cores: arguments.cores,
+    };
+    let workload = RecordedWorkload::read(&arguments.record, taken)?;
+    let cores = workload.cores;
     let plan = &workload.plan;
     let own = &plan.designs[workload.design];
     // All of them, before the first is simulated.
@@ -89,7 +102,8 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         .iter()
         .map(|name| design_named(name, own, &plan.designs))
         .collect::<Result<Vec<_>, Stop>>()?;
-    let (rungs, effort) = (workload.rungs(), Effort::PRECISE);
+    let effort = if arguments.full_length { Effort::FULL_LENGTH } else { Effort::PRECISE };
+    let rungs = workload.rungs();
     let (assumed, source) = match &arguments.demands {
         Some(path) => {
             let demands = Some(demands_of(path, plan)?);
@@ -97,7 +111,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             (assumed, path.display().to_string())
         }
         None => {
-            let Profiled { demands, cpu_scales, .. } = workload.profile(&rungs, cores, effort)?;
+            let Profiled { demands, cpu_scales, .. } = workload.profile(&rungs, effort)?;
             let (cpu, log) = (demands.cpu_factor, demands.log_factor);
             let source = format!(
                 "the record: {cpu:.2} times the default's processor time, {log:.2} times its log"
@@ -128,20 +142,22 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
     }
     let mut what_ifs = Vec::new();
     let most = own_rows.last().map_or(1, |row| row.users);
-    let bases = own_rows.last().map(|row| (&own.name, own, &row.simulated)).into_iter();
-    let others = designs.iter().zip(&all);
-    let bases =
-        bases.chain(others.filter_map(|(named, it)| {
-            Some((&named.name, &named.design, &it.rows.last()?.simulated))
-        }));
-    for (name, design, base) in bases {
+    // More memory shows where caches are full.
+    let full = Effort { fills_caches: true, ..effort };
+    let at_most_users = |rungs: Vec<Observation>| {
+        let at = rungs.into_iter().find(|it| it.users == most);
+        at.expect("the same rungs as the record")
+    };
+    let others = designs.iter().map(|named| (&named.name, &named.design));
+    for (name, design) in std::iter::once((&own.name, own)).chain(others) {
         errln!("simulating: what if, {name}");
+        let base = single.simulate(design, &assumed, full, seed).map_err(Stop::bad_input)?;
+        let base = at_most_users(base);
         for change in Change::ALL {
-            let changed = single.what_if((design, change), &assumed, effort, seed);
+            let changed = single.what_if((design, change), &assumed, full, seed);
             let changed = changed.map_err(Stop::bad_input)?;
             let ratios = changed.map(|rungs| {
-                let at = rungs.into_iter().find(|it| it.users == most);
-                let it = at.expect("the same rungs as the design itself");
+                let it = at_most_users(rungs);
                 let p99 = it.p99.zip(base.p99).map(|(a, b)| a.0 as f64 / b.0.max(1) as f64);
                 (it.headline / base.headline.max(f64::MIN_POSITIVE), p99)
             });
@@ -159,9 +175,12 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
             of.map(|searching| searching.search(&designs, target)).transpose()?
         }
     };
+    let named = designs.iter().map(|it| (&*it.name, &it.design));
     Ok(Answer {
         study: plan.name.clone(),
+        left_out: without_stack(std::iter::once((&*own.name, own)).chain(named)),
         own: own.name.clone(),
+        measured_as: arguments.measured_as.clone(),
         evidence: workload.evidence.as_str(),
         unit: plan.workload.kind.shape().headline.unit,
         demands: source,
@@ -214,7 +233,7 @@ fn json(answer: &Answer) -> Value {
             "simulated": row.simulated.headline,
             "p95_ns": prediction(&row.p95),
             "simulated_p95_ns": row.simulated.p95.map(|time| time.0),
-            "most_time": row.simulated.most_time,
+            "bottleneck": row.simulated.bottleneck.map(|it| it.name()),
         })
     };
     let what_if = |it: &WhatIf| {
@@ -232,8 +251,10 @@ fn json(answer: &Answer) -> Value {
         "unit": answer.unit,
         "demands": answer.demands,
         "cores": answer.cores,
+        "left_out": answer.left_out,
         "own": {
             "design": answer.own,
+            "measured_as": answer.measured_as,
             "evidence": answer.evidence,
             "rungs": answer.own_rows.iter().map(own).collect::<Vec<_>>(),
         },

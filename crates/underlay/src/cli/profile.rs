@@ -1,7 +1,6 @@
 //! `underlay profile`: what transactions cost in a recorded run, as a file for simulations.
 
-use crate::cli::recorded_workload::RecordedWorkload;
-use crate::cli::simulation_options::cores_of;
+use crate::cli::recorded_workload::{RecordedWorkload, Taken};
 use crate::cli::whole_file;
 use crate::cli::whole_number::whole_number;
 use crate::stop::Stop;
@@ -17,11 +16,15 @@ pub struct Arguments {
     /// The design whose runs are taken; by default the first of the study.
     #[arg(long, value_name = "NAME")]
     design: Option<String>,
+    /// What the storage of that design is like: a design, a device, or a file, such as one that
+    /// `underlay calibrate` wrote. Needed if it is real storage.
+    #[arg(long, value_name = "DESIGN")]
+    measured_as: Option<String>,
     /// Only the windows at this number of users; by default all.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     users: Option<u64>,
     /// Cores of the host that the record was made on, where the server had no CPU limit. Default:
-    /// those of this host.
+    /// those in the record.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     cores: Option<u64>,
     /// Write the profile here instead of printing it.
@@ -31,8 +34,12 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    let cores = cores_of(arguments.cores)?;
-    let workload = RecordedWorkload::read(&arguments.record, arguments.design.as_deref(), cores)?;
+    let taken = Taken {
+        design: arguments.design.as_deref(),
+        storage: arguments.measured_as.as_deref(),
+        cores: arguments.cores,
+    };
+    let workload = RecordedWorkload::read(&arguments.record, taken)?;
     let mut rungs = workload.rungs();
     if let Some(users) = arguments.users {
         let known: Vec<String> = rungs.iter().map(u32::to_string).collect();
@@ -42,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 .with_hint(format!("measured were {} users", known.join(", "))));
         }
     }
-    let file = workload.profile(&rungs, cores, Effort::PRECISE)?.file;
+    let file = workload.profile(&rungs, Effort::PRECISE)?.file;
     let text = file.to_toml();
     match &arguments.out {
         None => out!("{text}"),

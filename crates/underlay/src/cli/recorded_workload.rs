@@ -1,26 +1,40 @@
 //! The workload of a record, to be simulated again: shared by `profile`, `predict` and `size`.
 
 use crate::cli::answer;
-use crate::cli::designs::{is_called, print_problems};
+use crate::cli::cores::cores_of;
+use crate::cli::designs::{Named, design_named, is_called, print_problems};
 use crate::lab::simulated::observed::observations;
 use crate::lab::simulated::{require, seed_of};
 use crate::stop::{Stop, chain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use underlay_core::Evidence;
+use underlay_core::{Bytes, Evidence};
 use underlay_engine::DemandProfile;
 use underlay_record::Record;
 use underlay_simulation::databases::{
     Assumptions, DemandFile, Effort, Observation, Observed, Range, SinglePlan, cpu_scales,
     default_demands, fitted,
 };
-use underlay_study::{HostView, Plan, check, recorded_study};
+use underlay_study::{DatastoreKind, DesignPlan, HostView, Plan, check, recorded_study};
+
+/// Which runs of a record are taken, and what their storage is in the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken<'a> {
+    /// Their design; by default the first of the study.
+    pub design: Option<&'a str>,
+    /// What takes the place of the design's storage; by default what the study says.
+    pub storage: Option<&'a str>,
+    /// Cores of its host without a CPU limit; by default those of the host that made the record.
+    pub cores: Option<u64>,
+}
 
 /// A record with one design's windows.
 pub struct RecordedWorkload {
     record: PathBuf,
-    /// The plan, as it would be on any host.
+    /// The plan, as it would be on any host. The storage of the measured design is that of the model.
     pub plan: Plan,
+    /// Cores of the host without a CPU limit.
+    pub cores: u32,
     /// The position of the design in the plan.
     pub design: usize,
     /// What its runs are.
@@ -40,14 +54,14 @@ pub struct Profiled {
 }
 
 impl RecordedWorkload {
-    /// Reads it; without a name the first design of the study.
+    /// Reads it.
     ///
     /// # Errors
     /// Records that cannot be read, or whose workload cannot be simulated.
-    pub fn read(path: &Path, design: Option<&str>, cores: u32) -> Result<RecordedWorkload, Stop> {
+    pub fn read(path: &Path, taken: Taken<'_>) -> Result<RecordedWorkload, Stop> {
         let record = answer::open(path)?;
-        let plan = plan_of(&record, path)?;
-        let position = match design {
+        let mut plan = plan_of(&record, path)?;
+        let position = match taken.design {
             None => 0,
             Some(name) => {
                 plan.designs.iter().position(|it| is_called(it, name)).ok_or_else(|| {
@@ -65,7 +79,26 @@ impl RecordedWorkload {
                 "`{shown}` cannot be predicted: it is of a job, which has no users"
             )));
         }
-        require(&plan, &Assumptions::defaults(cores))?;
+        let own = &plan.designs[position];
+        if let Some(storage) = taken.storage {
+            let Named { design, .. } = design_named(storage, own, &plan.designs)?;
+            // Under its own name, by which the plan knows its server, and the record its runs.
+            let (name, title) = (own.name.clone(), own.title.clone());
+            plan.designs[position] = DesignPlan { name, title, ..design };
+        } else if let DatastoreKind::Path { .. } = own.kind {
+            return Err(Stop::bad_input(format!(
+                "design `{}` of `{shown}` is real storage, which has no model",
+                own.name
+            ))
+            .with_hint(
+                "say what it is like: --measured-as with a device (`underlay list devices`), a design, or a \
+                 profile that `underlay calibrate` wrote",
+            ));
+        }
+        let cores = cores_of(taken.cores.or(record.manifest().host["cpu_count"].as_u64()))?;
+        // The others are not simulated for what they were: one of them may be real storage.
+        let alone = Plan { designs: vec![plan.designs[position].clone()], ..plan.clone() };
+        require(&alone, &Assumptions::defaults(cores))?;
         let (kind, shape) = (plan.engine.kind, plan.workload.kind.shape());
         let number = u32::try_from(position).unwrap_or(u32::MAX);
         let measured = observations(&record, number, kind, shape)
@@ -81,6 +114,7 @@ impl RecordedWorkload {
         Ok(RecordedWorkload {
             record: path.to_path_buf(),
             plan,
+            cores,
             design: position,
             evidence,
             measured,
@@ -118,16 +152,17 @@ impl RecordedWorkload {
     ///
     /// # Errors
     /// What cannot be simulated.
-    pub fn profile(&self, rungs: &[u32], cores: u32, effort: Effort) -> Result<Profiled, Stop> {
+    pub fn profile(&self, rungs: &[u32], effort: Effort) -> Result<Profiled, Stop> {
         let (engine, workload) = (self.plan.engine.kind, &self.plan.workload.kind);
         let defaults = default_demands(engine, workload)
             .ok_or_else(|| Stop::bad_input("no demands are known for this engine and workload"))?;
-        let assumed = Assumptions::defaults(cores);
+        let assumed = Assumptions::defaults(self.cores);
         let simulated = self.own_simulated(rungs, &assumed, effort)?;
-        let (demands, [cpu, log]) = fitted(&defaults, &self.measured, &simulated);
+        let is_used = |window: &&Observation| rungs.contains(&window.users);
+        let used: Vec<Observation> = self.measured.iter().filter(is_used).cloned().collect();
+        let (demands, [cpu, log]) = fitted(&defaults, &used, &simulated);
         let design = &self.plan.designs[self.design];
-        let used = || self.measured.iter().filter(|window| rungs.contains(&window.users));
-        let windows = used().count();
+        let windows = used.len();
         let source = format!(
             "{}: design {}, {}, {windows} windows at {} users",
             self.record.display(),
@@ -145,7 +180,7 @@ impl RecordedWorkload {
         };
         let seen = |name, of: &dyn Fn(&Observation) -> Option<f64>, source: &str| Observed {
             name,
-            range: Range::of(used().filter_map(of)),
+            range: Range::of(used.iter().filter_map(of)),
             source: source.to_string(),
         };
         let rest = vec![
@@ -189,18 +224,30 @@ impl RecordedWorkload {
             ..defaults
         };
         let file = DemandFile::new((engine, workload), source, &beside, factors, rest);
-        Ok(Profiled { demands, file, cpu_scales: cpu_scales(&self.measured, &simulated) })
+        Ok(Profiled { demands, file, cpu_scales: cpu_scales(&used, &simulated) })
     }
 }
 
 fn plan_of(record: &Record, path: &Path) -> Result<Plan, Stop> {
     let (source, mut options) = recorded_study(&record.manifest().plan).map_err(|error| {
         Stop::bad_input(format!("`{}` cannot be planned again: {}", path.display(), chain(&error)))
+            .with_hint(
+                "this takes records of `underlay run`; those of `drive` and `io` have no study",
+            )
     })?;
     options.out = None;
-    check(&source, &options, &HostView::unlimited())
-        .map(|(_, plan)| plan)
-        .map_err(|problems| print_problems(&problems))
+    let (_, mut plan) = check(&source, &options, &HostView::unlimited())
+        .map_err(|problems| print_problems(&problems))?;
+    // It has phases of its own, which are not looked at.
+    plan.procedure.causal = None;
+    // A server without a limit had the memory of its host.
+    let memory = record.manifest().host["memory_bytes"].as_u64().map(Bytes);
+    for part in plan.databases.iter_mut().flat_map(|database| &mut database.parts) {
+        if part.host.is_none() {
+            part.engine.memory_limit = part.engine.memory_limit.or(memory);
+        }
+    }
+    Ok(plan)
 }
 
 /// Reads a demand profile.

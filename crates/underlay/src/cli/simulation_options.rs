@@ -1,6 +1,7 @@
 //! What a simulation of databases depends on, in addition to the study: options of `run
 //! --simulate`, and what they share with others.
 
+use crate::cli::cores::cores_of;
 use crate::cli::recorded_workload::demands_of;
 use crate::cli::whole_number::whole_number;
 use crate::lab::simulated::How;
@@ -42,15 +43,4 @@ impl SimulationOptions {
             effort: if self.full_length { Effort::FULL_LENGTH } else { Effort::OF_STUDIES },
         })
     }
-}
-
-/// The cores of a host without a CPU limit, as asked, or those of this host.
-///
-/// # Errors
-/// Numbers out of range.
-pub fn cores_of(asked: Option<u64>) -> Result<u32, Stop> {
-    let here = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let cores = u32::try_from(asked.unwrap_or_else(here));
-    let cores = cores.ok().filter(|cores| (1..=4_096).contains(cores));
-    cores.ok_or_else(|| Stop::bad_input("--cores must lie in 1 to 4096"))
 }

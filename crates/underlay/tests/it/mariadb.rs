@@ -150,6 +150,30 @@ fn statements_that_commit_by_themselves_are_counted_and_a_shared_disk_is_not_jud
     let told = findings.iter().filter(|finding| finding["code"] == "shared-device").count();
     assert!(names.is_empty() || names == ["whole device"], "{names:?}");
     assert_eq!(told, names.len(), "{findings:#?}");
+    assert_predicted_from_real_storage(&bench, rate);
+}
+
+/// What users did on real storage is predicted for designs, once it is said what that storage is like.
+fn assert_predicted_from_real_storage(bench: &Bench, rate: f64) {
+    let predict = |more: &[&str]| {
+        let what = ["predict", "here.sqlite", "--design", "kingston-sata-5200eco", "--json"];
+        bench.run(&[&what[..], more].concat())
+    };
+    let refused = predict(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--measured-as"), "{}", refused.stderr);
+    let predicted = json(&predict(&["--measured-as", "p4800x-375"]).expect(0));
+    let own = &predicted["own"];
+    let named = ["measured", "p4800x-375"];
+    assert_eq!([&own["evidence"], &own["measured_as"]], named, "{own:#}");
+    let measured = own["rungs"][0]["measured"]["value"].as_f64().expect("a rate");
+    assert!((measured / rate - 1.0).abs() < 0.01, "{own:#}, {rate}/s in the answer");
+    let rung = &predicted["designs"][0]["rungs"][0];
+    let of = |key: &str| rung["predicted"][key].as_f64().expect("a number");
+    // No closer than the model was on the storage that was measured.
+    let error = own["rungs"][0]["error"].as_f64().expect("an error").abs();
+    assert!(of("value") > 0.0 && of("high") / of("low") >= 1.0 + error, "{predicted:#}");
+    assert!(rung["bottleneck"].as_str().is_some_and(|name| !name.is_empty()), "{rung:#}");
 }
 
 #[test]

@@ -223,6 +223,9 @@ fn a_simulated_record_is_profiled_and_predicted_without_error() {
     let changes = predicted["what_if"].as_array().expect("a table");
     let memory = changes.iter().find(|it| it["change"] == "twice the memory").expect("a row");
     assert!(memory["throughput_ratio"].as_f64().is_some_and(|ratio| ratio > 0.9), "{memory}");
+    let is_backup = |it: &&Value| it["change"] == "a neighbour's backup" && it["design"] == "sata";
+    let backup = changes.iter().find(is_backup).expect("a row");
+    assert!(backup["throughput_ratio"].as_f64().is_some_and(|ratio| ratio < 1.0), "{backup}");
 
     // Half the processor time of a session is gone where its demands are halved.
     let line = text.lines().find(|line| line.starts_with("value = ")).expect("that of the CPU");

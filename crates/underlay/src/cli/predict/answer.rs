@@ -30,10 +30,14 @@ pub(super) struct WhatIf {
 pub(super) struct Answer {
     pub(super) study: String,
     pub(super) own: String,
+    /// What its storage is in the model, where it was said.
+    pub(super) measured_as: Option<String>,
     pub(super) evidence: &'static str,
     pub(super) unit: &'static str,
     pub(super) demands: String,
     pub(super) cores: u32,
+    /// What the model leaves out of these designs.
+    pub(super) left_out: Option<String>,
     pub(super) own_rows: Vec<OwnRow>,
     pub(super) designs: Vec<Predicted>,
     pub(super) what_ifs: Vec<WhatIf>,

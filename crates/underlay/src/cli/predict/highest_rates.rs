@@ -18,6 +18,8 @@ use underlay_workload::rate_search::Found;
 /// The rates of all designs.
 pub struct HighestRates {
     target: Target,
+    /// The model's largest error of p95 on the recorded design, as the logarithm of a factor.
+    p95_error: f64,
     transactions: String,
     designs: Vec<(String, HighestRate, Option<Prediction>)>,
 }
@@ -61,7 +63,12 @@ impl Searching<'_> {
             found.push((name.clone(), highest, rate));
         }
         let shape = self.single.plan().workload.kind.shape();
-        Ok(HighestRates { target, transactions: main_transactions(shape), designs: found })
+        Ok(HighestRates {
+            target,
+            p95_error: self.errors.p95,
+            transactions: main_transactions(shape),
+            designs: found,
+        })
     }
 }
 
@@ -108,9 +115,13 @@ impl HighestRates {
                 holding.observation.headline,
             );
         }
-        text.push_str(
-            "The rate is that of all transactions together. A bottleneck is where transactions spend\n\
-             most of their time at the lowest rate that fails.\n",
+        let _ = writeln!(
+            text,
+            "The rate is that of all transactions together. Whether it is within the target is judged by\n\
+             simulated latency. Its p95 is up to {:.2} times too long or too short on the recorded design,\n\
+             which the interval does not include. A bottleneck is where transactions spend most of their\n\
+             time at the lowest rate that fails.",
+            self.p95_error.exp()
         );
     }
 
@@ -148,6 +159,7 @@ impl HighestRates {
             "settle_ns": settle.0,
             "measure_ns": measure.0,
             "resolution": resolution,
+            "p95_factor": self.p95_error.exp(),
             "designs": self.designs.iter().map(design).collect::<Vec<_>>(),
         })
     }

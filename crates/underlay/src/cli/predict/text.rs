@@ -8,9 +8,13 @@ use underlay_simulation::databases::{NoMeaning, Prediction};
 
 pub fn render(answer: &Answer) -> String {
     let Answer { study, own, evidence, unit, demands, cores, .. } = answer;
+    let modelled = match &answer.measured_as {
+        Some(storage) => format!("{storage} in the model"),
+        None => "the same in the model".to_string(),
+    };
     let mut text = format!(
         "{study}: the recorded workload in virtual time (simulated)\nDemands from {demands}. Hosts without a CPU \
-         limit: {cores} cores.\n\n{own} ({evidence}), and the same in the model:\n{:>7} {:>11} {:>23} {:>11} {:>7} \
+         limit: {cores} cores.\n\n{own} ({evidence}), and {modelled}:\n{:>7} {:>11} {:>23} {:>11} {:>7} \
          {:>10} {:>10} {:>7}\n",
         "users", unit, "lowest to highest", "simulated", "error", "p95 ms", "simulated", "error"
     );
@@ -18,7 +22,7 @@ pub fn render(answer: &Answer) -> String {
     for design in &answer.designs {
         let _ = write!(
             text,
-            "\n{}, predicted:\n{:>7} {:>11} {:>23} {:>8} {:>10} {:>19}  most time\n",
+            "\n{}, predicted:\n{:>7} {:>11} {:>23} {:>8} {:>10} {:>19}  bottleneck\n",
             design.name, "users", unit, "interval", "ratio", "p95 ms", "interval"
         );
         for (row, own) in design.rows.iter().zip(&answer.own_rows) {
@@ -32,7 +36,7 @@ pub fn render(answer: &Answer) -> String {
              spread of what was measured.\n",
         );
     }
-    text.push_str("\nWhat if, at the most users (simulated):\n");
+    text.push_str("\nWhat if, at the most users, with full caches (simulated):\n");
     let width = answer.what_ifs.iter().map(|it| it.design.chars().count()).max().unwrap_or(0);
     for it in &answer.what_ifs {
         let (design, change) = (&it.design, it.change.as_str());
@@ -47,6 +51,9 @@ pub fn render(answer: &Answer) -> String {
     }
     if let Some(highest_rates) = &answer.highest_rates {
         highest_rates.render(&mut text, unit);
+    }
+    if let Some(left_out) = &answer.left_out {
+        let _ = writeln!(text, "\n{left_out}");
     }
     text
 }
@@ -93,6 +100,6 @@ fn predicted_row(text: &mut String, row: &Row, own: &OwnRow) {
         headline.value / measured,
         p95.map_or("-".to_string(), |it| ms(it.value)),
         p95.map_or("-".to_string(), |it| interval(it, &ms)),
-        row.simulated.most_time
+        row.simulated.bottleneck.map_or_else(String::new, |it| it.name())
     );
 }

@@ -42,10 +42,18 @@ pub struct Arguments {
     /// Those of a record, whose runs also say what transactions cost.
     #[arg(long, value_name = "RECORD")]
     pub(super) record: Option<PathBuf>,
+    /// The design of the record that was measured; by default the first of the study.
+    #[arg(long, value_name = "NAME", requires = "record")]
+    pub(super) measured: Option<String>,
+    /// What the storage of that design is like: a design, a device, or a file, such as one that
+    /// `underlay calibrate` wrote. Needed if it is real storage.
+    #[arg(long, value_name = "DESIGN", requires = "record")]
+    pub(super) measured_as: Option<String>,
     /// What transactions cost, as `underlay profile` writes it.
     #[arg(long, value_name = "FILE")]
     pub(super) demands: Option<PathBuf>,
-    /// Cores of the server without a CPU limit. Default: those of this host.
+    /// Cores of the server without a CPU limit. Default: those of this host, or of the host that made
+    /// the record.
     #[arg(long, value_name = "N", value_parser = whole_number)]
     pub(super) cores: Option<u64>,
     /// The cluster that is varied: another design of the study, a built-in one, or a file. Default:

@@ -7,7 +7,7 @@
 use super::arguments::Arguments;
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::print_problems;
-use crate::cli::recorded_workload::{RecordedWorkload, demands_of};
+use crate::cli::recorded_workload::{RecordedWorkload, Taken, demands_of};
 use crate::cli::studies::{self, Form};
 use crate::lab::simulated::require;
 use crate::stop::Stop;
@@ -50,20 +50,25 @@ impl Basis {
     pub fn of(arguments: &Arguments, cores: u32) -> Result<Basis, Stop> {
         let mut basis = match (&arguments.record, &arguments.study) {
             (Some(record), _) => {
-                let workload = RecordedWorkload::read(record, None, cores)?;
+                let taken = Taken {
+                    design: arguments.measured.as_deref(),
+                    storage: arguments.measured_as.as_deref(),
+                    cores: arguments.cores,
+                };
+                let workload = RecordedWorkload::read(record, taken)?;
                 let rungs = workload.rungs();
                 let (demands, said) = match arguments.demands {
                     Some(_) => (None, String::new()),
                     None => {
-                        let profiled = workload.profile(&rungs, cores, Effort::PRECISE)?;
+                        let profiled = workload.profile(&rungs, Effort::PRECISE)?;
                         (Some(profiled.demands), "the record".to_string())
                     }
                 };
                 Basis {
                     sessions: rungs.last().copied().unwrap_or(1),
                     design: workload.design,
+                    assumed: Assumptions { demands, ..Assumptions::defaults(workload.cores) },
                     plan: workload.plan,
-                    assumed: Assumptions { demands, ..Assumptions::defaults(cores) },
                     demands: said,
                 }
             }

@@ -11,8 +11,8 @@ mod text;
 pub use arguments::Arguments;
 
 use crate::cli::complaints::Complaints;
-use crate::cli::designs::design_named;
-use crate::cli::simulation_options::cores_of;
+use crate::cli::cores::cores_of;
+use crate::cli::designs::{design_named, without_stack};
 use crate::cli::target_options::main_transactions;
 use crate::lab::simulated::seed_of;
 use crate::stop::Stop;
@@ -105,9 +105,11 @@ fn answer(arguments: &Arguments) -> Result<Sized, Stop> {
         }
     };
     let shape = plan.workload.kind.shape();
+    let base_name = arguments.design.clone().unwrap_or_else(|| own.title.clone());
     Ok(Sized {
         study: plan.name.clone(),
-        base: arguments.design.clone().unwrap_or_else(|| own.title.clone()),
+        left_out: without_stack([(&*base_name, &base)]),
+        base: base_name,
         transactions: main_transactions(shape),
         unit: shape.headline.unit,
         demands: basis.demands.clone(),
@@ -166,6 +168,7 @@ fn json(sized: &Sized) -> Value {
         "unit": sized.unit,
         "demands": sized.demands,
         "cores": sized.cores,
+        "left_out": sized.left_out,
         "volumes": sized.volumes.iter().map(volume).collect::<Vec<_>>(),
         "rate_per_second": rate_per_second,
         "target": target.objective.to_string(),

@@ -12,6 +12,8 @@ pub(super) struct Sized {
     pub(super) unit: &'static str,
     pub(super) demands: String,
     pub(super) cores: u32,
+    /// What the model leaves out of the family.
+    pub(super) left_out: Option<String>,
     pub(super) volumes: Vec<VolumePlan>,
     pub(super) demand: Demand,
     pub(super) rows: Vec<Row>,

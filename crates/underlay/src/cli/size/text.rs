@@ -75,6 +75,9 @@ pub fn render(sized: &Sized) -> String {
             );
         }
     }
+    if let Some(left_out) = &sized.left_out {
+        let _ = writeln!(text, "\n{left_out}");
+    }
     text
 }
 

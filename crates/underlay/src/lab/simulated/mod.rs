@@ -50,8 +50,7 @@ pub fn require(plan: &Plan, assumed: &Assumptions) -> Result<(), Stop> {
         return Ok(());
     }
     let list: String = problems.iter().map(|problem| format!("\n  - {problem}")).collect();
-    Err(Stop::bad_input(format!("`{}` cannot be simulated:{list}", plan.name))
-        .with_hint("run it without --simulate, or change the study"))
+    Err(Stop::bad_input(format!("`{}` cannot be simulated:{list}", plan.name)))
 }
 
 /// Carries out a plan in virtual time.
@@ -64,7 +63,8 @@ pub fn execute(
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Executed, Stop> {
-    require(plan, &how.assumed)?;
+    require(plan, &how.assumed)
+        .map_err(|stop| stop.with_hint("run it without --simulate, or change the study"))?;
     interrupt::install();
     return_large_blocks();
     let plan = &as_simulated(plan);

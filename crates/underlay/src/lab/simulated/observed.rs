@@ -64,7 +64,7 @@ pub fn observations(
                 p95: response.quantile(0.95).map(Nanos),
                 p99: response.quantile(0.99).map(Nanos),
                 costs: costs(&tables, engine, interval, all as f64 / covered),
-                most_time: "",
+                bottleneck: None,
             });
         }
     }
