@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::analysis::{Comparison, Database, LatencyRow, Published, Rung, Scope};
 use crate::axes::Axes;
 use crate::digest::Digest;
-use crate::metrics::LATENCY;
+use crate::metrics::{HEADLINE, LATENCY};
 use crate::plan_view::PlanView;
 use crate::workload_view::WorkloadView;
 
@@ -50,6 +50,8 @@ pub(crate) fn all(
             own_value(rung, &metric, &digest.workload)
         };
         let text = |key: &str| series[key].as_str().unwrap_or_default().to_string();
+        let unit = text("unit");
+        let is_its_own = metric == HEADLINE && unit != digest.workload.unit;
         Some(Published {
             design,
             database: database.to_string(),
@@ -57,6 +59,7 @@ pub(crate) fn all(
             metric,
             users,
             values: printed.into_iter().map(|value| value * factor).collect(),
+            unit: if is_its_own { unit } else { String::new() },
             rungs: found,
             given: series["given"].as_bool().unwrap_or_default(),
             experiment: text("experiment"),

@@ -38,8 +38,10 @@ pub struct Published {
     pub metric: String,
     /// Users of each value; of a job its sessions.
     pub users: Vec<u32>,
-    /// The values, in the unit of the metric.
+    /// The values, in the unit of the metric or in their own.
     pub values: Vec<f64>,
+    /// Their own unit, such as `%` of another run; empty where it is that of the metric.
+    pub unit: String,
     /// Users of the rungs of this record that stand for those; `null` where there is none.
     pub rungs: Vec<Option<u32>>,
     /// The values of this record there.

@@ -382,7 +382,8 @@ impl Series<'_> {
         let reference = reference.map_or_else(String::new, |(first, at)| {
             format!("{}{}", self.title_of(first), self.at_work(users[at]))
         });
-        AtlasFigure { title, unit, users, reference, lines }
+        let published_unit = list.first().map_or_else(String::new, |series| series.unit.clone());
+        AtlasFigure { title, unit, users, reference, published_unit, lines }
     }
 }
 

@@ -183,6 +183,9 @@ pub struct AtlasFigure {
     pub users: Vec<u32>,
     /// Where each line is 1: `NVMe at 89 users`. Empty where there is no such place.
     pub reference: String,
+    /// Unit of the published values, where it is not that of the figure; else empty, as in older atlases.
+    #[serde(default)]
+    pub published_unit: String,
     /// The lines.
     pub lines: Vec<AtlasLine>,
 }
@@ -197,7 +200,7 @@ pub struct AtlasLine {
     pub title: String,
     /// Whose numbers they are.
     pub origin: LineOrigin,
-    /// The values in the unit of the figure, one per number of users.
+    /// The values in the unit of the figure, or of the publication, one per number of users.
     pub values: Vec<Option<f64>>,
     /// The same as multiples of this origin's value at the reference.
     pub shape: Vec<Option<f64>>,

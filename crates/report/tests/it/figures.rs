@@ -44,6 +44,7 @@ fn published() -> Analysis {
             metric: "headline".into(),
             users: vec![89],
             values: vec![printed],
+            unit: String::new(),
             rungs: vec![Some(rung.users)],
             ours: vec![Some(value(rung, "headline"))],
             given: true,

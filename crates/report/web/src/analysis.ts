@@ -74,6 +74,7 @@ title: string,
 unit: string,
 users: Array<number>,
 reference: string,
+published_unit: string,
 lines: Array<AtlasLine>, };
 
 export type AtlasLine = {
@@ -378,6 +379,7 @@ database: string,
 metric: string,
 users: Array<number>,
 values: Array<number>,
+unit: string,
 rungs: Array<number | null>,
 ours: Array<number | null>,
 given: boolean,

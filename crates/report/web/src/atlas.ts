@@ -19,7 +19,7 @@ import { deviations, OWN_LINE, PUBLISHED_LINE } from "./section/published";
 import { evidenceBadge } from "./section/verdict";
 import { table } from "./table";
 import { designLook, type DesignLook } from "./theme";
-import { quantity, unitName } from "./unit";
+import { publishedQuantity, unitName } from "./unit";
 import { isBlockLoad } from "./vocabulary";
 
 const TITLE = "Published experiments and ours";
@@ -248,7 +248,8 @@ function values(one: AtlasExperiment, it: AtlasFigure): HTMLElement {
     [...(isJob ? [] : [{ heading: usersTitle(one), numeric: true }]),
       ...it.lines.map((line) => ({ heading: titleOf(line), numeric: true }))],
     it.users.map((users, rung) => ({
-      cells: [...(isJob ? [] : [count(users)]), ...it.lines.map((line) => quantity(line.values[rung], it.unit))],
+      cells: [...(isJob ? [] : [count(users)]), ...it.lines.map((line) =>
+        publishedQuantity(line.values[rung], line.origin === "published" ? it.published_unit : "", it.unit))],
     })),
     `${it.title}${unit === "" ? "" : `, ${unit}`}`,
   );

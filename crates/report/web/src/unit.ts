@@ -4,6 +4,12 @@ import { bytes, clock, duration, fixed, latency, MISSING, percent, rate, short, 
 
 const NARROW_SPACE = "\u202f";
 
+/** A published value in its own unit, where it has one. */
+export function publishedQuantity(value: number | null | undefined, own: string, unit: string): string {
+  if (own === "" || value === null || value === undefined) return quantity(value, unit);
+  return `${rate(value)}${NARROW_SPACE}${own}`;
+}
+
 /** A value with its unit, for tables and read-outs. */
 export function quantity(value: number | null | undefined, unit: string): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;

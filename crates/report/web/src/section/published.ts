@@ -12,7 +12,7 @@ import { capitalised, change, count, interval, MISSING, ratio } from "../format"
 import { metricOf, section, type Page } from "../page";
 import { table } from "../table";
 import { designLook } from "../theme";
-import { quantity, unitName } from "../unit";
+import { publishedQuantity, quantity, unitName } from "../unit";
 import { vocabulary } from "../vocabulary";
 
 /** The section. */
@@ -130,6 +130,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const metric = publishedMetric(page, name);
   const rungs = rungsOf(list);
   const isShare = metric.unit === "share";
+  const own = list[0]?.unit ?? "";
   const reference = referenceOf(page, list);
   const shown = page.designs.flatMap((design, place) => (list.some((series) => series.design === place) ? [{ design, place }] : []));
   const point = (value: number | null, one: number): Estimate | null =>
@@ -147,7 +148,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const absolute = isShare || reference === undefined;
   const whose = reference === undefined ? "as published" : "published and of this record";
   const note = absolute
-    ? [whose, unitName(metric.unit)].filter(Boolean).join(", ")
+    ? [whose, own === "" ? unitName(metric.unit) : own].filter(Boolean).join(", ")
     : `1 = ${reference.title} at ${count(reference.users)} ${vocabulary().many}, of each`;
   if (rungs.length < 2) return bars({ title: metric.title, note, unit: absolute ? metric.unit : "1" }, shown.map(({ design }) => design.title), estimates[0] ?? []);
   return figure({
@@ -194,7 +195,7 @@ function lineLegend(page: Page, list: Published[]): Child {
 function numbers(page: Page, name: string, list: Published[]): HTMLElement {
   const metric = publishedMetric(page, name);
   const designs = page.designs.filter((_, design) => list.some((series) => series.design === design));
-  const write = (value: number | null) => (value === null ? MISSING : quantity(value, metric.unit));
+  const own = list[0]?.unit ?? "";
   return table(
     [
       { heading: capitalised(vocabulary().many), numeric: true },
@@ -208,7 +209,7 @@ function numbers(page: Page, name: string, list: Published[]): HTMLElement {
         count(users),
         ...designs.flatMap((design) => {
           const [theirs, ours] = valuesOf(list, page.designs.indexOf(design), users);
-          return [write(theirs), write(ours)];
+          return [publishedQuantity(theirs, own, metric.unit), quantity(ours, metric.unit)];
         }),
       ],
     })),
