@@ -22,6 +22,7 @@ mod export;
 mod io;
 mod list;
 mod overrides;
+mod own_row;
 mod predict;
 mod profile;
 mod recorded_workload;

@@ -3,11 +3,11 @@
 
 mod answer;
 mod highest_rates;
-mod own_row;
 mod text;
 
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::{Named, design_named, without_stack};
+use crate::cli::own_row::{ModelErrors, OwnRow, p95_ns, range};
 use crate::cli::recorded_workload::{Profiled, RecordedWorkload, Taken, at_rungs, demands_of};
 use crate::cli::target_options::TargetOptions;
 use crate::cli::whole_number::whole_number;
@@ -16,7 +16,6 @@ use crate::stop::Stop;
 use answer::{Answer, Predicted, Row, WhatIf};
 use clap::Args;
 use highest_rates::HighestRates;
-use own_row::{ModelErrors, OwnRow, p95_ns, range};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_host::return_large_blocks;
@@ -120,14 +119,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
         }
     };
     let simulated = workload.own_simulated(&rungs, &assumed, effort)?;
-    let own_rows: Vec<OwnRow> = simulated
-        .into_iter()
-        .map(|simulated| {
-            let at = |window: &&Observation| window.users == simulated.users;
-            let measured = workload.measured.iter().filter(at).cloned().collect();
-            OwnRow { users: simulated.users, measured, simulated }
-        })
-        .collect();
+    let own_rows = OwnRow::all(simulated, &workload.measured);
     let single = SinglePlan::new(plan).map_err(|error| Stop::bad_input(error.to_string()))?;
     let seed = seed_of(plan, 0);
     let errors = ModelErrors::of(&own_rows);

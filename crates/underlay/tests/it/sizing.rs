@@ -102,6 +102,15 @@ fn the_highest_rate_of_each_design_is_found_and_its_bottleneck_named() {
         ];
         bench.run(&fixed.iter().chain(more).copied().collect::<Vec<_>>())
     };
+    let text = predict(&[]).expect(0);
+    for said in [
+        "What if, at the most users, with full caches (simulated):",
+        "a neighbour's backup",
+        "Its p95 is up to 1.",
+        "Storage software takes no time here on six-hosts",
+    ] {
+        assert!(text.contains(said), "`{said}` is missing: {text}");
+    }
     let predicted = json(&predict(&["--json"]));
     let slo = &predicted["slo"];
     assert_eq!((&slo["transactions"], &slo["sessions"]), (&"new_order".into(), &32.into()));
@@ -132,6 +141,17 @@ fn the_highest_rate_of_each_design_is_found_and_its_bottleneck_named() {
     assert!(row("six-hosts")["no_meaning"].as_str().is_some_and(|why| why.contains("already")));
     assert!(row("nvme")["throughput_ratio"].is_null());
     assert!(row("nvme")["no_meaning"].as_str().is_some_and(|why| why.contains("no policy")));
+
+    // A family for the recorded load says how far the model is off on the recorded design.
+    let record = ["size", "--record", "a.sqlite", "--measured", "nvme", "--rate", "20"];
+    let family = ["--slo", "p99=1s", "--design", "six-hosts", "--vary", "hosts=6"];
+    let windows = ["--measure", "10s", "--settle", "1s"];
+    let sized = bench.run(&[&record[..], &family, &windows].concat()).expect(0);
+    for said in
+        ["Demands from the record", "the model is off by a factor of up to 1.0", "(no `stack`)"]
+    {
+        assert!(sized.contains(said), "`{said}` is missing: {sized}");
+    }
 
     let refused = bench.run(&["predict", "a.sqlite", "--design", "sata", "--sessions", "3"]);
     assert_eq!(refused.code, Some(2), "of no use without --slo: {}", refused.stderr);

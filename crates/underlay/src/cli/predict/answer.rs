@@ -3,7 +3,7 @@
 use underlay_simulation::databases::{Change, NoMeaning, Observation, Prediction};
 
 use super::highest_rates::HighestRates;
-use super::own_row::OwnRow;
+use crate::cli::own_row::OwnRow;
 
 /// A design at a number of users.
 pub(super) struct Row {

@@ -3,8 +3,8 @@
 //! As the rest of a prediction, a rate is the simulated one, times what was measured over what was
 //! simulated on the recorded design at the most users.
 
-use super::own_row::{ModelErrors, OwnRow};
 use crate::cli::designs::Named;
+use crate::cli::own_row::{ModelErrors, OwnRow};
 use crate::cli::target_options::main_transactions;
 use crate::stop::Stop;
 use serde_json::{Value, json};

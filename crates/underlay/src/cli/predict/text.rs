@@ -2,7 +2,7 @@
 //! results.
 
 use super::answer::{Answer, Row};
-use super::own_row::{OwnRow, p95_ns, range};
+use crate::cli::own_row::{OwnRow, p95_ns, range};
 use std::fmt::Write;
 use underlay_simulation::databases::{NoMeaning, Prediction};
 

@@ -7,6 +7,7 @@
 use super::arguments::Arguments;
 use crate::cli::complaints::Complaints;
 use crate::cli::designs::print_problems;
+use crate::cli::own_row::{ModelErrors, OwnRow};
 use crate::cli::recorded_workload::{RecordedWorkload, Taken, demands_of};
 use crate::cli::studies::{self, Form};
 use crate::lab::simulated::require;
@@ -38,6 +39,8 @@ pub struct Basis {
     pub assumed: Assumptions,
     /// Where the demands come from, for people.
     pub demands: String,
+    /// The model's errors on the recorded design, of a record whose demands are used.
+    pub errors: Option<ModelErrors>,
     /// Sessions, unless others are asked for.
     pub sessions: u32,
 }
@@ -57,19 +60,23 @@ impl Basis {
                 };
                 let workload = RecordedWorkload::read(record, taken)?;
                 let rungs = workload.rungs();
-                let (demands, said) = match arguments.demands {
-                    Some(_) => (None, String::new()),
+                let mut assumed = Assumptions::defaults(workload.cores);
+                let errors = match arguments.demands {
+                    Some(_) => None,
                     None => {
                         let profiled = workload.profile(&rungs, Effort::PRECISE)?;
-                        (Some(profiled.demands), "the record".to_string())
+                        assumed.demands = Some(profiled.demands);
+                        let own = workload.own_simulated(&rungs, &assumed, Effort::PRECISE)?;
+                        Some(ModelErrors::of(&OwnRow::all(own, &workload.measured)))
                     }
                 };
                 Basis {
                     sessions: rungs.last().copied().unwrap_or(1),
                     design: workload.design,
-                    assumed: Assumptions { demands, ..Assumptions::defaults(workload.cores) },
+                    assumed,
                     plan: workload.plan,
-                    demands: said,
+                    demands: "the record".to_string(),
+                    errors,
                 }
             }
             (None, Some(study)) => {
@@ -95,6 +102,7 @@ impl Basis {
             design: 0,
             assumed: Assumptions::defaults(cores),
             demands: "the defaults of engine and workload".to_string(),
+            errors: None,
             sessions: SESSIONS,
         }
     }

@@ -113,6 +113,7 @@ fn answer(arguments: &Arguments) -> Result<Sized, Stop> {
         transactions: main_transactions(shape),
         unit: shape.headline.unit,
         demands: basis.demands.clone(),
+        errors: basis.errors,
         cores: basis.assumed.cores,
         volumes: base.volumes,
         demand,
@@ -168,6 +169,9 @@ fn json(sized: &Sized) -> Value {
         "unit": sized.unit,
         "demands": sized.demands,
         "cores": sized.cores,
+        "model_factors": sized.errors.map(|it| json!({
+            "throughput": it.headline.exp(), "p95": it.p95.exp(),
+        })),
         "left_out": sized.left_out,
         "volumes": sized.volumes.iter().map(volume).collect::<Vec<_>>(),
         "rate_per_second": rate_per_second,

@@ -1,6 +1,7 @@
 //! The answer of `underlay size`: the designs of a family, and which of them meets the target. How it looks is decided
 //! elsewhere.
 
+use crate::cli::own_row::ModelErrors;
 use underlay_simulation::databases::{Answer, Demand, HighestRate, Row};
 use underlay_study::VolumePlan;
 
@@ -12,6 +13,8 @@ pub(super) struct Sized {
     pub(super) unit: &'static str,
     pub(super) demands: String,
     pub(super) cores: u32,
+    /// The model's errors on the recorded design, of a record.
+    pub(super) errors: Option<ModelErrors>,
     /// What the model leaves out of the family.
     pub(super) left_out: Option<String>,
     pub(super) volumes: Vec<VolumePlan>,

@@ -75,6 +75,15 @@ pub fn render(sized: &Sized) -> String {
             );
         }
     }
+    if let Some(errors) = sized.errors {
+        let _ = writeln!(
+            text,
+            "\nOn the recorded design the model is off by a factor of up to {:.2} in throughput and {:.2} in p95. \
+             The table is not corrected for that.",
+            errors.headline.exp(),
+            errors.p95.exp()
+        );
+    }
     if let Some(left_out) = &sized.left_out {
         let _ = writeln!(text, "\n{left_out}");
     }
