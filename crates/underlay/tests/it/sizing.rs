@@ -102,7 +102,9 @@ fn the_highest_rate_of_each_design_is_found_and_its_bottleneck_named() {
         ];
         bench.run(&fixed.iter().chain(more).copied().collect::<Vec<_>>())
     };
-    let text = predict(&[]).expect(0);
+    let briefly = ["predict", "a.sqlite", "--design", "six-hosts", "--slo", "p99=10ms"];
+    let windows = ["--measure", "10s", "--settle", "1s", "--resolution", "50%"];
+    let text = bench.run(&[&briefly[..], &windows].concat()).expect(0);
     for said in [
         "What if, at the most users, with full caches (simulated):",
         "a neighbour's backup",
