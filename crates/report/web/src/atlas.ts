@@ -165,7 +165,7 @@ function experiment(one: AtlasExperiment): HTMLElement {
     one.answer === "" ? null : html("p", {}, html("b", {}, "Ours: "), one.answer),
     list("What disagrees", one.disagreements),
     one.evidence !== null && one.figures.length === 0
-      ? html("p", { class: "muted" }, "The publication prints no number of what is measured here, so there is no figure.")
+      ? html("p", { class: "muted" }, "The study has no published number of what is measured here, so there is no figure.")
       : html("div", { class: "chart-pair" }, one.figures.map((it) => chart(one, it))),
     one.ratios.length === 0 ? null : ratios(one.ratios, "Ratios"),
     deviations(one.deviations),
