@@ -123,9 +123,9 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
     }
     let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
     // As in the headline: with what the host may have changed.
-    let low = ratio.host_low.map_or(ratio.low?, |host| host.min(ratio.low.unwrap_or(host)));
-    let high = ratio.host_high.map_or(ratio.high?, |host| host.max(ratio.high.unwrap_or(host)));
-    let range = (low, high);
+    let (low, high) = (ratio.low?, ratio.high?);
+    let low = ratio.host_low.map_or(low, |host| host.min(low));
+    let range = (low, ratio.host_high.map_or(high, |host| host.max(high)));
     number_sentence(mode, title, (&best, &next), range)
 }
 

@@ -75,6 +75,23 @@ fn what_the_better_design_saves_is_said() {
 
     let mut frugal = scenario;
     frugal.designs[1].demands.cpu_ns /= 2.0;
+    // With one rung there are no fewer users to save, but processors.
+    let single = Scenario { users: vec![8], ..frugal.clone() };
+    let same_users = said(&analysis(&single), "For the peak of SATA");
+    assert!(same_users.contains("the server of NVMe needs "), "{same_users}");
+
+    // Every design that is shown to be behind has its sentence about devices.
+    let mut three = frugal.clone();
+    let mut slow = sata();
+    (slow.name, slow.title) = ("slow", "Slow");
+    slow.demands.read_ns *= 4.0;
+    three.designs.push(slow);
+    let found = analysis(&three);
+    for (device, title) in [("sata-drive", "SATA"), ("slow-drive", "Slow")] {
+        let text = said(&found, &format!("the sessions of {title} wait"));
+        assert!(text.starts_with(&format!("More of {device}")), "{text}");
+    }
+
     let same_work = said(&analysis(&frugal), "or fewer");
     let (_, processors) = same_work.split_once("Its server then needs ").expect(&same_work);
     let numbers: Vec<f64> = processors
