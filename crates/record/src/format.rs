@@ -4,7 +4,8 @@
 //! changes when a reader of the former one would misunderstand the file. Every program reads all
 //! formats up to its own and refuses later ones.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -25,36 +26,75 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// a tick for long.
 const CHECKPOINT_PAGES: u32 = 1024;
 
+/// What follows the name of a record until it has its tables.
+const UNNAMED: &str = ".creating";
+
 /// How long to wait for a reader that holds the file for a moment.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Creates the file with its tables, its WAL and what `fill` writes first.
+///
+/// It gets its name when all of this is in it, so that a kill at any moment leaves a record or none. What a killed
+/// creation left under the name before is removed; the caller holds the lock of the record.
 pub(crate) fn create(
     path: &Path,
     fill: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
 ) -> Result<Connection, OpenError> {
     let sqlite = |source| OpenError::Sqlite { path: path.to_path_buf(), source };
-    let connection = Connection::open(path).map_err(sqlite)?;
+    let directory = |source| OpenError::Directory { path: path.to_path_buf(), source };
+    let unnamed = beside(path, UNNAMED);
+    for left in [&unnamed, &beside(&unnamed, "-journal")] {
+        match std::fs::remove_file(left) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(directory(error)),
+            _ => {}
+        }
+    }
+    let connection = Connection::open(&unnamed).map_err(sqlite)?;
+    create_tables(&connection, fill).map_err(sqlite)?;
+    connection.close().map_err(|(_, source)| sqlite(source))?;
+    std::fs::rename(&unnamed, path).map_err(directory)?;
+    open_to_write(path)
+}
+
+/// Creates a database that no other process sees and that is removed with its connection. It takes space in SQLite's
+/// folder for temporary files.
+pub(crate) fn create_temporary(
+    fill: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
+) -> Result<Connection, rusqlite::Error> {
+    // SQLite's name of a private database on disk.
+    let connection = Connection::open("")?;
+    create_tables(&connection, fill)?;
+    prepare_for_writing(&connection)?;
+    Ok(connection)
+}
+
+fn create_tables(
+    connection: &Connection,
+    fill: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
+) -> Result<(), rusqlite::Error> {
     // Page size and auto-vacuum can only be chosen before the first table.
-    connection
-        .execute_batch(
-            "PRAGMA page_size = 4096;
-             PRAGMA auto_vacuum = INCREMENTAL;",
-        )
-        .map_err(sqlite)?;
-    // Marks, tables and manifest appear together: a file without them is no record yet.
+    connection.execute_batch(
+        "PRAGMA page_size = 4096;
+         PRAGMA auto_vacuum = INCREMENTAL;",
+    )?;
     let tables = format!(
         "BEGIN IMMEDIATE;
          PRAGMA application_id = {APPLICATION_ID};
          PRAGMA user_version = {FORMAT};
          {SCHEMA}"
     );
-    connection.execute_batch(&tables).map_err(sqlite)?;
-    fill(&connection).map_err(sqlite)?;
-    connection.execute_batch("COMMIT").map_err(sqlite)?;
+    connection.execute_batch(&tables)?;
+    fill(connection)?;
+    connection.execute_batch("COMMIT")?;
     assert!(connection.is_autocommit(), "changing the journal mode needs no open transaction");
-    prepare_for_writing(&connection).map_err(sqlite)?;
-    Ok(connection)
+    Ok(())
+}
+
+/// A file beside another one, named after it.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// Opens an existing file for writing.
@@ -114,5 +154,33 @@ fn unreadable(path: &Path, source: rusqlite::Error) -> OpenError {
             OpenError::NotARecord { path: path.to_path_buf() }
         }
         _ => OpenError::Sqlite { path: path.to_path_buf(), source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNNAMED, beside, create};
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_a_record() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("record");
+        // What a killed creation left.
+        for ending in ["", "-journal"] {
+            std::fs::write(beside(&beside(&path, UNNAMED), ending), "torn").expect("written");
+        }
+        let unnamed = |_: &rusqlite::Connection| {
+            assert!(!path.exists(), "a name without a record");
+            Ok(())
+        };
+        let connection = create(&path, unnamed).expect("created");
+        let names = std::fs::read_dir(folder.path()).expect("a folder").map(|entry| {
+            entry.expect("an entry").file_name().into_string().expect("a name of ours")
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        assert_eq!(names[0], "record");
+        assert!(names.iter().all(|name| !name.contains(UNNAMED)), "{names:?}");
+        drop(connection);
     }
 }

@@ -65,9 +65,10 @@ impl Recorder {
     /// Creates a record that no other process sees and that is removed with this recorder, also when the process is
     /// killed: for executions that are not to be kept. It takes space in SQLite's folder for temporary files.
     pub fn create_temporary(manifest: &Manifest) -> Result<Recorder, OpenError> {
-        // SQLite's name of a private database on disk.
         let path = Path::new("");
-        let connection = format::create(path, |connection| insert_manifest(connection, manifest))?;
+        let fill = |connection: &_| insert_manifest(connection, manifest);
+        let connection = format::create_temporary(fill)
+            .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
         Ok(Recorder::over(connection, path, manifest.clone(), None))
     }
 

@@ -93,6 +93,24 @@ fn committed_ticks_survive_a_kill() {
     assert!(written >= 4, "only {written} of 8 writers came as far as the first commit");
 }
 
+#[test]
+fn a_kill_while_a_record_is_created_leaves_one_or_none() {
+    use rand::RngExt;
+    let mut random = RootSeed(11).stream("kill", 0);
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("record");
+    for attempt in 0..40 {
+        write_until_killed(&path, Duration::from_micros(random.random_range(500..20_000)));
+        if path.exists() {
+            let recorder = Recorder::resume(&path);
+            assert!(recorder.is_ok(), "attempt {attempt}: {recorder:?}");
+            drop(recorder);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+    Recorder::create(&path, &manifest()).unwrap();
+}
+
 fn verify(path: &Path, last: u64, attempt: u32) {
     let record = Record::open_read_only(path).unwrap();
     assert_eq!(record.integrity_problems().unwrap(), Vec::<String>::new(), "attempt {attempt}");
