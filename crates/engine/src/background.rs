@@ -64,8 +64,8 @@ impl Database {
     pub(crate) fn pump<T: Target>(&mut self, core: &mut Core<T>) {
         let (path, volume, database) = (self.path(), self.spec.data.volume, self.number);
         let page_bytes = self.layout.page_bytes();
-        match &mut self.engine {
-            Engine::Postgresql(engine) => {
+        match (&mut self.engine, &mut self.pool) {
+            (Engine::Postgresql(engine), _) => {
                 while let Some((first, pages)) = engine.kernel.next_run(core.now) {
                     for page in 0..pages {
                         let page = PageId::new(first.relation(), first.block() + page);
@@ -76,8 +76,8 @@ impl Database {
                     core.submit(path, volume, request, Purpose::PageWrite { database });
                 }
             }
-            Engine::Innodb(engine) => {
-                while let Some(next) = engine.cleaner.next_request() {
+            (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
+                while let Some(next) = engine.cleaner.next_request(|page| pool.changed_at(page)) {
                     let (request, purpose) = match next {
                         CleanerRequest::Doublewrite { pages } => {
                             engine.counters.doublewrite_pages += u64::from(pages);
@@ -86,7 +86,7 @@ impl Database {
                             (request, Purpose::Doublewrite { database })
                         }
                         CleanerRequest::Page(page) => {
-                            self.pool.clean(page);
+                            pool.clean(page);
                             engine.counters.written_pages += 1;
                             engine.counters.write_requests += 1;
                             let offset = self.layout.offset(page);
@@ -96,6 +96,9 @@ impl Database {
                     };
                     core.submit(path, volume, request, purpose);
                 }
+            }
+            (Engine::Innodb(_), Pool::Clock(_)) => {
+                unreachable!("an engine has its own kind of pool")
             }
         }
     }
@@ -233,7 +236,7 @@ impl Database {
         let work = if engine.kernel.urgent() > URGENT_MAX {
             CheckpointWork::None
         } else {
-            engine.checkpointer.work(core.now, inserted, engine.kernel.left(), &mut due)
+            engine.checkpointer.work(core.now, inserted, engine.kernel.written(), &mut due)
         };
         let mut written = 0;
         for page in due {

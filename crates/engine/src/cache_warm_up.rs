@@ -32,6 +32,7 @@ impl Database {
     /// Caches and rows of `other`, which is like it: as if both had been restored from one backup.
     pub(crate) fn restore(&mut self, other: &Database) {
         self.pool = other.pool.clone();
+        self.created = other.created.clone();
         self.engine = other.engine.clone();
         self.source.restore(&other.source);
     }
@@ -44,12 +45,13 @@ impl Database {
             let mut script = std::mem::take(&mut self.sessions[user as usize].script);
             self.source.write_down(user, &mut script);
             self.look_ahead(&script);
-            for touch in &script.touches {
+            for &touch in &script.touches {
                 let touched = self.pool.touch(Nanos::ZERO, touch.page, false, 0);
-                if let (Touched::Missed { .. }, Engine::Postgresql(engine)) =
-                    (touched, &mut self.engine)
-                {
-                    engine.page_cache.touch(touch.page, false);
+                if matches!(touched, Touched::Missed { .. }) {
+                    self.creates(touch);
+                    if let Engine::Postgresql(engine) = &mut self.engine {
+                        engine.page_cache.touch(touch.page, false);
+                    }
                 }
             }
             self.sessions[user as usize].script = script;

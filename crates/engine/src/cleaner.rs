@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// Pages of a batch of the doublewrite buffer: two extents of 64 pages.
 const BATCH_PAGES: usize = 128;
 /// Page writes in flight at most: what fits two batches; more would wait in the device.
-const IN_FLIGHT_MAX: u32 = 256;
+const IN_FLIGHT_MAX: usize = 256;
 /// Seconds over which rates are averaged (`innodb_flushing_avg_loops`).
 const AVERAGE_SECONDS: f64 = 30.0;
 /// Share of the log file that a checkpoint may be old (the rest is a margin), and of that share the
@@ -53,6 +53,8 @@ pub(crate) struct Cleaner {
     /// Dirty pages in the order of their first change, with the log position of it. May name pages
     /// that were written since.
     changed: VecDeque<(u64, PageId)>,
+    /// How many of the first of them were chosen.
+    chosen_oldest: usize,
     /// Chosen and not begun.
     chosen: VecDeque<PageId>,
     /// On the way through the doublewrite buffer.
@@ -60,7 +62,8 @@ pub(crate) struct Cleaner {
     /// Through it.
     ready: VecDeque<PageId>,
     stage: Stage,
-    in_flight: u32,
+    /// The first change of each page that is being written, in the order in which they were begun.
+    in_flight: VecDeque<u64>,
     flushed_this_second: u64,
     page_rate: f64,
     log_rate: f64,
@@ -78,11 +81,12 @@ impl Cleaner {
             is_doublewrite: settings.doublewrite,
             capacity: settings.log_file_size.0 / 100 * CAPACITY_PERCENT,
             changed: VecDeque::new(),
+            chosen_oldest: 0,
             chosen: VecDeque::new(),
             batch: Vec::new(),
             ready: VecDeque::new(),
             stage: Stage::Idle,
-            in_flight: 0,
+            in_flight: VecDeque::new(),
             flushed_this_second: 0,
             page_rate: 0.0,
             log_rate: 0.0,
@@ -96,20 +100,22 @@ impl Cleaner {
     }
 
     /// The log position of the oldest change that is not written; `position` when there is none.
-    /// `changed_at` says that of a page, none of a clean one.
+    /// `changed_at` says that of a page, none of a clean one. A page counts until its write is done.
     pub(crate) fn oldest(
         &mut self,
         position: u64,
         changed_at: impl Fn(PageId) -> Option<u64>,
     ) -> u64 {
+        let under_way = self.in_flight.iter().copied().min().unwrap_or(position);
         while let Some(&(since, page)) = self.changed.front() {
             // The page may have been written and changed again since: then a later entry names it.
             if changed_at(page) == Some(since) {
-                return since;
+                return since.min(under_way);
             }
             self.changed.pop_front();
+            self.chosen_oldest = self.chosen_oldest.saturating_sub(1);
         }
-        position
+        under_way
     }
 
     /// Whether sessions have to wait before they write more log.
@@ -153,9 +159,10 @@ impl Cleaner {
         };
         let by_percent = self.io_capacity * for_dirty.max(for_log) / 100.0;
         // Pages that must leave for the checkpoint to keep up with the log.
-        let first = self.changed.front().map_or(position, |(since, _)| *since);
+        let left = self.changed.range(self.chosen_oldest..);
+        let first = left.clone().next().map_or(position, |(since, _)| *since);
         let until = first + (3.0 * self.log_rate) as u64;
-        let aged = self.changed.iter().take_while(|(since, _)| *since <= until).count();
+        let aged = left.take_while(|(since, _)| *since <= until).count();
         let for_pace = (aged as f64 / 3.0).min(self.io_capacity_max * 2.0);
         let pages = (by_percent + self.page_rate + for_pace) / 3.0;
         pages.min(self.io_capacity_max) as usize
@@ -168,7 +175,8 @@ impl Cleaner {
         changed_at: impl Fn(PageId) -> Option<u64>,
     ) {
         while pages > 0 {
-            let Some((since, page)) = self.changed.pop_front() else { return };
+            let Some(&(since, page)) = self.changed.get(self.chosen_oldest) else { return };
+            self.chosen_oldest += 1;
             if changed_at(page) == Some(since) {
                 self.chosen.push_back(page);
                 pages -= 1;
@@ -186,16 +194,22 @@ impl Cleaner {
         self.chosen.len() + self.batch.len() + self.ready.len()
     }
 
-    /// What to ask of the volume now.
-    pub(crate) fn next_request(&mut self) -> Option<CleanerRequest> {
+    /// What to ask of the volume now. `changed_at` as for [`Cleaner::oldest`].
+    pub(crate) fn next_request(
+        &mut self,
+        changed_at: impl Fn(PageId) -> Option<u64>,
+    ) -> Option<CleanerRequest> {
         if !self.is_doublewrite {
             self.ready.append(&mut self.chosen);
         }
-        if self.in_flight < IN_FLIGHT_MAX
+        while self.in_flight.len() < IN_FLIGHT_MAX
             && let Some(page) = self.ready.pop_front()
         {
-            self.in_flight += 1;
-            return Some(CleanerRequest::Page(page));
+            // It may have been chosen twice, as an old page and as one at the tail.
+            if let Some(since) = changed_at(page) {
+                self.in_flight.push_back(since);
+                return Some(CleanerRequest::Page(page));
+            }
         }
         // The doublewrite buffer holds one batch, so the next one waits until its pages were sent.
         if self.stage == Stage::Idle && self.ready.is_empty() && !self.chosen.is_empty() {
@@ -218,9 +232,9 @@ impl Cleaner {
         self.stage = Stage::Idle;
     }
 
-    /// A page is written.
+    /// A page is written: the one that was begun first, as it is taken for.
     pub(crate) fn page_written(&mut self) {
-        self.in_flight -= 1;
+        self.in_flight.pop_front();
         self.flushed_this_second += 1;
     }
 }
@@ -242,16 +256,17 @@ mod tests {
         let mut cleaner = cleaner(true);
         cleaner.choose((0..200).map(|block| PageId::new(0, block)));
         let batch = BATCH_PAGES as u32;
-        assert_eq!(cleaner.next_request(), Some(CleanerRequest::Doublewrite { pages: batch }));
-        assert_eq!(cleaner.next_request(), None, "one batch at a time");
+        let next = |cleaner: &mut Cleaner| cleaner.next_request(|_| Some(0));
+        assert_eq!(next(&mut cleaner), Some(CleanerRequest::Doublewrite { pages: batch }));
+        assert_eq!(next(&mut cleaner), None, "one batch at a time");
         cleaner.doublewritten();
-        assert_eq!(cleaner.next_request(), None, "not before it is flushed");
+        assert_eq!(next(&mut cleaner), None, "not before it is flushed");
         cleaner.doublewrite_flushed();
         for block in 0..batch {
             let page = PageId::new(0, block);
-            assert_eq!(cleaner.next_request(), Some(CleanerRequest::Page(page)));
+            assert_eq!(next(&mut cleaner), Some(CleanerRequest::Page(page)));
         }
-        assert_eq!(cleaner.next_request(), Some(CleanerRequest::Doublewrite { pages: 72 }));
+        assert_eq!(next(&mut cleaner), Some(CleanerRequest::Doublewrite { pages: 72 }));
         assert_eq!(cleaner.waiting(), 72);
     }
 
@@ -266,8 +281,19 @@ mod tests {
         let changed_at = |asked: PageId| Some(if asked == page(1) { 30 } else { 20 });
         assert_eq!(cleaner.oldest(99, changed_at), 20);
         cleaner.choose_oldest(1, changed_at);
-        assert_eq!(cleaner.next_request(), Some(CleanerRequest::Page(page(2))));
+        assert_eq!(cleaner.oldest(99, changed_at), 20, "chosen is not written");
+        assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(2))));
+        // It is clean for the pool when its write begins.
+        let changed_at = |asked: PageId| (asked == page(1)).then_some(30);
+        assert_eq!(cleaner.oldest(99, changed_at), 20, "its write is not done");
+        cleaner.page_written();
         assert_eq!(cleaner.oldest(99, changed_at), 30);
+        cleaner.choose_oldest(1, changed_at);
+        cleaner.choose([page(1), page(2)].into_iter());
+        assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(1))));
+        assert_eq!(cleaner.next_request(|_| None), None, "chosen twice and written once");
+        assert_eq!(cleaner.oldest(99, |_| None), 30);
+        cleaner.page_written();
         assert_eq!(cleaner.oldest(99, |_| None), 99);
     }
 

@@ -17,6 +17,8 @@ pub(crate) enum Task {
     Session { database: u16, session: u32 },
     /// A process of a job, with that many bytes.
     Job { database: u16, process: u8, length: u32 },
+    /// A worker of autovacuum.
+    Analyze { database: u16 },
     /// Work that nothing waits for.
     Background,
 }
@@ -68,6 +70,8 @@ pub(crate) enum Purpose {
     DataFlush { database: u16 },
     /// A batch is written to the doublewrite buffer.
     Doublewrite { database: u16 },
+    /// Autovacuum reads a page.
+    Analyze { database: u16 },
     /// A job.
     Job { database: u16, io: JobIo },
 }
@@ -82,7 +86,8 @@ impl Purpose {
             Purpose::PageWrite { .. } => 3,
             Purpose::DataFlush { .. } => 4,
             Purpose::Doublewrite { .. } => 5,
-            Purpose::Job { io, .. } => 6 + io.index(),
+            Purpose::Analyze { .. } => 6,
+            Purpose::Job { io, .. } => 7 + io.index(),
         }
     }
 
@@ -93,14 +98,15 @@ impl Purpose {
             | Purpose::LogFlush { database }
             | Purpose::PageWrite { database }
             | Purpose::DataFlush { database }
+            | Purpose::Analyze { database }
             | Purpose::Job { database, .. }
             | Purpose::Doublewrite { database } => database,
         }
     }
 }
 
-/// Kinds of [`Purpose`]: six, and three for each volume of a job.
-pub(crate) const PURPOSES: usize = 6 + 2 * 3;
+/// Kinds of [`Purpose`]: seven, and three for each volume of a job.
+pub(crate) const PURPOSES: usize = 7 + 2 * 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Io {
@@ -169,13 +175,13 @@ impl<T: Target> Core<T> {
         self.target.submit(self.now, volume, &request, slot);
     }
 
-    /// A request is done.
-    pub(crate) fn complete(&mut self, done: &TargetFinished) -> Purpose {
+    /// A request is done: what it was for, and how long it took.
+    pub(crate) fn complete(&mut self, done: &TargetFinished) -> (Purpose, Nanos) {
         let io = self.ios[done.slot as usize];
         self.free.push(done.slot);
         let purpose = io.purpose;
         let station = &mut self.stations[usize::from(purpose.database())][purpose.index()];
         station.depart(self.now, io.issued);
-        purpose
+        (purpose, self.now - io.issued)
     }
 }

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::job::Job;
 use crate::layout::Layout;
 use crate::locks::Locks;
-use crate::page::PageId;
+use crate::page::{PageId, PageSet};
 use crate::pool::{Pool, Touched};
 use crate::redo_log::RedoLog;
 use crate::result::{Place, TypeResult};
@@ -43,6 +43,8 @@ pub(crate) struct Database {
     /// Users that work, the first ones; the others rest.
     pub(crate) active: u32,
     pub(crate) pool: Pool,
+    /// Pages behind those that were loaded, which have been made since.
+    pub(crate) created: PageSet,
     /// Sessions that wait for a page which another one reads, by the page.
     awaited: Locks,
     /// Sessions that wait until any read ends, because every frame is being read into.
@@ -104,6 +106,7 @@ impl Database {
             sessions: (0..users).map(|_| Session::new()).collect(),
             active: users,
             pool,
+            created: PageSet::default(),
             engine,
             awaited: Locks::default(),
             starved: VecDeque::new(),
@@ -245,6 +248,9 @@ impl Database {
             }
             if touched != Touched::Full && self.layout.relation(touch.page).is_heap {
                 self.engine.seen(touch.page, touch.writes);
+                if let Engine::Postgresql(engine) = &mut self.engine {
+                    engine.autoanalyze.count(touch.page.relation(), touch.rows.into());
+                }
             }
             match touched {
                 Touched::Hit(frame) => {
@@ -292,16 +298,19 @@ impl Database {
         &mut self,
         core: &mut Core<T>,
         session: u32,
-        Touch { page, is_new, .. }: Touch,
+        touch: Touch,
         (frame, evicted): (u32, Option<(PageId, bool)>),
     ) {
+        let (page, is_new) = (touch.page, self.creates(touch));
         self.pool.set_loading(frame, true);
         let first = self.awaited.acquire(page.number(), session);
         debug_assert!(first, "nobody else reads a page that was not in the pool");
         let mut work = Nanos::ZERO;
+        let mut wrote = false;
         let is_cached = match &mut self.engine {
             Engine::Postgresql(engine) => {
                 engine.misses += 1;
+                wrote = is_new || matches!(evicted, Some((_, true)));
                 if let Some((old, true)) = evicted {
                     engine.kernel.counters.session_pages += 1;
                     engine.write_to_kernel(core.now, old, false);
@@ -322,6 +331,7 @@ impl Database {
         let state = &mut self.sessions[session as usize];
         state.frame = frame;
         state.is_cached = is_cached;
+        state.has_written = wrote;
         // The step's own time passes as its pages do.
         let begin = match state.step {
             0 => 0,
@@ -335,8 +345,10 @@ impl Database {
         self.burst(core, session, work, Phase::BeforeRead);
     }
 
+    /// The kernel lets those wait that have written, not those that only read.
     fn read<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        if let Engine::Postgresql(engine) = &mut self.engine
+        if self.sessions[session as usize].has_written
+            && let Engine::Postgresql(engine) = &mut self.engine
             && engine.kernel.is_over_limit()
         {
             engine.kernel.await_at(core.now);
@@ -350,6 +362,12 @@ impl Database {
             }
         }
         self.read_page(core, session);
+    }
+
+    /// Whether a touch makes its page: the first row behind those that were loaded does.
+    pub(crate) fn creates(&mut self, Touch { page, writes, is_new, .. }: Touch) -> bool {
+        let is_behind = page.block() >= self.layout.relation(page).blocks;
+        is_new || (writes && is_behind && !self.created.insert(page))
     }
 
     fn read_page<T: Target>(&mut self, core: &mut Core<T>, session: u32) {

@@ -1,5 +1,6 @@
 //! What engines have of their own beside the pool: caches, writers, checkpoints.
 
+use crate::autoanalyze::Autoanalyze;
 use crate::cleaner::Cleaner;
 use crate::page::{NOWHERE, PageId, PageSet};
 use crate::pool::{ClockSweep, EntryPerFrame, MidpointLru, Pool, PoolCounters};
@@ -22,10 +23,11 @@ pub(crate) struct Postgresql {
     pub(crate) page_cache: ClockSweep<EntryPerFrame>,
     pub(crate) kernel: WriteBack,
     pub(crate) checkpointer: Checkpointer,
+    pub(crate) autoanalyze: Autoanalyze,
     /// Pages whose images were logged since a checkpoint began, and its number.
     images: (u32, PageSet),
     /// Pages of tables with row versions that are not yet marked as committed (hint bits).
-    unhinted: PageSet,
+    pub(crate) unhinted: PageSet,
     /// Misses of the pool since the background writer's last round, and its estimate.
     pub(crate) misses: u64,
     pub(crate) smoothed_misses: f64,
@@ -58,6 +60,7 @@ impl Engine {
                         settings.checkpoint_completion_target,
                         settings.max_wal_size.0,
                     ),
+                    autoanalyze: Autoanalyze::new(settings),
                     images: Default::default(),
                     unhinted: PageSet::default(),
                     misses: 0,

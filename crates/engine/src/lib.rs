@@ -67,6 +67,8 @@ mod write_throttle;
 
 mod writers;
 
+mod autoanalyze;
+mod autoanalyze_work;
 mod background;
 
 mod cleaner;

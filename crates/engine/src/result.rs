@@ -162,6 +162,8 @@ pub struct IoResult {
     pub data_flush: Station,
     /// Batches written to InnoDB's doublewrite buffer.
     pub doublewrite: Station,
+    /// Pages read by autovacuum.
+    pub analyze: Station,
     /// Those of a job: on the volume of the tables, and on that of backups.
     pub job: [JobIoResult; 2],
 }
@@ -202,11 +204,11 @@ impl DatabaseResult {
 
     /// I/O requests that were done.
     pub fn requests(&self) -> u64 {
-        let IoResult { read, log_write, log_flush, page_write, data_flush, doublewrite, job } =
-            self.io;
-        let of_users = [read, log_write, log_flush, page_write, data_flush, doublewrite];
-        let of_jobs = job.iter().flat_map(|io| [io.read, io.write, io.flush]);
-        of_users.into_iter().chain(of_jobs).map(|station| station.departures).sum()
+        let io = self.io;
+        let pages = [io.read, io.page_write, io.data_flush, io.doublewrite, io.analyze];
+        let log = [io.log_write, io.log_flush];
+        let of_jobs = io.job.iter().flat_map(|io| [io.read, io.write, io.flush]);
+        pages.into_iter().chain(log).chain(of_jobs).map(|station| station.departures).sum()
     }
 
     /// Response times of all types.

@@ -12,7 +12,9 @@ use underlay_core::Nanos;
 pub(crate) struct Touch {
     pub(crate) page: PageId,
     pub(crate) writes: bool,
-    /// Whether the page does not exist before, so that it need not be read.
+    /// Rows that it changes; one for an index.
+    pub(crate) rows: u16,
+    /// Whether the page does not exist before although it has its place among those that were loaded.
     pub(crate) is_new: bool,
 }
 
@@ -54,17 +56,22 @@ impl Script {
 
     /// The current step reads a page.
     pub(crate) fn read(&mut self, page: PageId) {
-        self.touch(page, false, false);
+        self.touch(Touch { page, writes: false, rows: 0, is_new: false });
     }
 
-    /// The current step changes a page.
+    /// The current step changes a page: one row of it.
     pub(crate) fn write(&mut self, page: PageId) {
-        self.touch(page, true, false);
+        self.write_rows(page, 1);
+    }
+
+    /// The current step changes so many rows of a page.
+    pub(crate) fn write_rows(&mut self, page: PageId, rows: u16) {
+        self.touch(Touch { page, writes: true, rows, is_new: false });
     }
 
     /// The current step appends a page to its relation, and changes it.
     pub(crate) fn create(&mut self, page: PageId) {
-        self.touch(page, true, true);
+        self.touch(Touch { page, writes: true, rows: 1, is_new: true });
     }
 
     /// The current step reads pages.
@@ -85,32 +92,47 @@ impl Script {
         page: PageId,
         moved: Option<PageId>,
     ) {
+        self.change_rows(1, indexes, page, moved);
+    }
+
+    /// The same of so many rows of a page that move together.
+    pub(crate) fn change_rows<const N: usize>(
+        &mut self,
+        rows: u16,
+        indexes: [PageId; N],
+        page: PageId,
+        moved: Option<PageId>,
+    ) {
         match moved {
             Some(moved) => {
                 self.write_all(indexes);
-                self.write(page);
-                self.write(moved);
+                self.write_rows(page, rows);
+                // Its new version is the same row.
+                self.write_rows(moved, 0);
             }
             None => {
                 self.read(indexes[0]);
-                self.write(page);
+                self.write_rows(page, rows);
             }
         }
     }
 
     /// Rows of the same page one after the other are one touch.
     #[inline]
-    fn touch(&mut self, page: PageId, writes: bool, is_new: bool) {
+    fn touch(&mut self, touch: Touch) {
         let begin = self.steps.last().map_or(0, |step| step.touches_end as usize);
         match self.touches[begin..].last_mut() {
-            Some(last) if last.page == page => last.writes |= writes,
-            _ => self.touches.push(Touch { page, writes, is_new }),
+            Some(last) if last.page == touch.page => {
+                last.writes |= touch.writes;
+                last.rows += touch.rows;
+            }
+            _ => self.touches.push(touch),
         }
     }
 
     /// The last step, which has ended, changes one more page.
     pub(crate) fn append_write(&mut self, page: PageId) {
-        self.touches.push(Touch { page, writes: true, is_new: false });
+        self.touches.push(Touch { page, writes: true, rows: 1, is_new: false });
         if let Some(last) = self.steps.last_mut() {
             last.touches_end += 1;
         }

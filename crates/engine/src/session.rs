@@ -77,6 +77,8 @@ pub(crate) struct Session {
     pub(crate) frame: u32,
     /// Whether the page that it needs is in the page cache of the operating system.
     pub(crate) is_cached: bool,
+    /// Whether it gave the kernel a page to write, to make room for the one that it needs.
+    pub(crate) has_written: bool,
     pub(crate) intended: Nanos,
     pub(crate) started: Nanos,
 }
@@ -94,6 +96,7 @@ impl Session {
             images: 0,
             frame: 0,
             is_cached: false,
+            has_written: false,
             intended: Nanos::ZERO,
             started: Nanos::ZERO,
         }

@@ -28,6 +28,10 @@ pub struct PostgresqlSettings {
     pub bgwriter_lru_maxpages: u32,
     /// `bgwriter_lru_multiplier`.
     pub bgwriter_lru_multiplier: f64,
+    /// `autovacuum_naptime`; `None` where `autovacuum` is off.
+    pub autovacuum_naptime: Option<Nanos>,
+    /// `autovacuum_analyze_scale_factor`.
+    pub autovacuum_analyze_scale_factor: f64,
 }
 
 impl Default for PostgresqlSettings {
@@ -43,6 +47,8 @@ impl Default for PostgresqlSettings {
             bgwriter_delay: Nanos::from_millis(200),
             bgwriter_lru_maxpages: 100,
             bgwriter_lru_multiplier: 2.0,
+            autovacuum_naptime: Some(Nanos::from_secs(60)),
+            autovacuum_analyze_scale_factor: 0.1,
         }
     }
 }
@@ -142,5 +148,10 @@ impl PostgresqlSettings {
         check("bgwriter_delay in s", delay, (0.01..=10.0).contains(&delay), "0.01 to 10");
         let multiplier = self.bgwriter_lru_multiplier;
         check("bgwriter_lru_multiplier", multiplier, (0.0..=10.0).contains(&multiplier), "0 to 10");
+        let naptime = self.autovacuum_naptime.map_or(1.0, Nanos::as_secs_f64);
+        check("autovacuum_naptime in s", naptime, naptime >= 1.0, "at least 1");
+        let scale = self.autovacuum_analyze_scale_factor;
+        let is_share = (0.0..=100.0).contains(&scale);
+        check("autovacuum_analyze_scale_factor", scale, is_share, "0 to 100");
     }
 }

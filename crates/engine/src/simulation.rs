@@ -177,8 +177,8 @@ impl<T: Target> Simulation<T> {
             let mut finished = std::mem::take(&mut self.finished);
             for done in finished.drain(..) {
                 self.events += 1;
-                let purpose = self.core.complete(&done);
-                self.on_io(purpose);
+                let (purpose, latency) = self.core.complete(&done);
+                self.on_io(purpose, latency);
                 self.wake();
             }
             self.finished = finished;
@@ -193,6 +193,9 @@ impl<T: Target> Simulation<T> {
                         Task::Job { database, process, length } => {
                             let database = &mut self.databases[usize::from(database)];
                             database.job_processed(&mut self.core, process, length);
+                        }
+                        Task::Analyze { database } => {
+                            self.databases[usize::from(database)].analyzed(&mut self.core);
                         }
                         Task::Background => {}
                     }
@@ -213,7 +216,7 @@ impl<T: Target> Simulation<T> {
         }
     }
 
-    fn on_io(&mut self, purpose: Purpose) {
+    fn on_io(&mut self, purpose: Purpose, latency: Nanos) {
         let core = &mut self.core;
         let database = &mut self.databases[usize::from(purpose.database())];
         match purpose {
@@ -223,6 +226,7 @@ impl<T: Target> Simulation<T> {
             Purpose::PageWrite { .. } => database.page_written(core),
             Purpose::DataFlush { .. } => database.data_flushed(core),
             Purpose::Doublewrite { .. } => database.doublewritten(core),
+            Purpose::Analyze { .. } => database.analyzed_page_read(core, latency),
             Purpose::Job { io, .. } => database.job_io_done(core, io),
         }
     }
@@ -241,6 +245,10 @@ impl<T: Target> Simulation<T> {
             Timer::Writer { database } => self.databases[of(database)].writer_round(core),
             Timer::Flusher { database } => self.databases[of(database)].flusher_round(core),
             Timer::LogWriter { database } => self.databases[of(database)].log_writer_round(core),
+            Timer::Autoanalyze { database } => {
+                self.databases[of(database)].autoanalyze_round(core);
+            }
+            Timer::AnalyzeNext { database } => self.databases[of(database)].analyze_next(core),
             Timer::Job { database } => self.databases[of(database)].begin_job_cycle(core),
             Timer::JobRate { database } => self.databases[of(database)].go_on_with_job(core),
         }
@@ -260,7 +268,16 @@ impl<T: Target> Simulation<T> {
             let stations = &mut core.stations[usize::from(database.number)];
             let taken: [Station; PURPOSES] =
                 std::array::from_fn(|purpose| stations[purpose].take(until));
-            let [read, log_write, log_flush, page_write, data_flush, doublewrite, job @ ..] = taken;
+            let [
+                read,
+                log_write,
+                log_flush,
+                page_write,
+                data_flush,
+                doublewrite,
+                analyze,
+                job @ ..,
+            ] = taken;
             let of_volume = |volume: usize| {
                 let [read, write, flush] = [0, 1, 2].map(|operation| job[volume * 3 + operation]);
                 JobIoResult { read, write, flush }
@@ -272,6 +289,7 @@ impl<T: Target> Simulation<T> {
                 page_write,
                 data_flush,
                 doublewrite,
+                analyze,
                 job: [0, 1].map(of_volume),
             };
             let mut taken = database.take(until, io);

@@ -19,6 +19,10 @@ pub(crate) enum Timer {
     Flusher { database: u16 },
     /// The log is flushed for those who do not wait.
     LogWriter { database: u16 },
+    /// A worker of autovacuum begins.
+    Autoanalyze { database: u16 },
+    /// It has slept.
+    AnalyzeNext { database: u16 },
     /// A job begins, or its pause ends.
     Job { database: u16 },
     /// A job may copy more.

@@ -16,6 +16,7 @@ impl Database {
     /// Users begin to work.
     pub(crate) fn start<T: Target>(&mut self, core: &mut Core<T>) {
         self.start_writers(core);
+        self.start_autoanalyze(core);
         match self.spec.load {
             Load::Closed { .. } => {
                 (0..self.active).for_each(|session| self.pause(core, session, None));

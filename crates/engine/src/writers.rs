@@ -50,10 +50,11 @@ pub(crate) struct WriteBack {
     lazy: VecDeque<(Nanos, PageId)>,
     background: u64,
     limit: u64,
-    in_flight: u32,
+    /// Pages of each request that is under way, in the order in which they were begun.
+    in_flight: VecDeque<u32>,
     entered: u64,
-    left: u64,
-    /// What `left` is when files are synchronised.
+    written: u64,
+    /// What `written` is when files are synchronised.
     goal: u64,
     throttle: WriteThrottle,
     pub(crate) counters: WriterCounters,
@@ -68,9 +69,9 @@ impl WriteBack {
             lazy: VecDeque::new(),
             background: share(BACKGROUND_PERCENT),
             limit: share(LIMIT_PERCENT),
-            in_flight: 0,
+            in_flight: VecDeque::new(),
             entered: 0,
-            left: 0,
+            written: 0,
             goal: 0,
             throttle: WriteThrottle::default(),
             counters: WriterCounters::default(),
@@ -89,7 +90,7 @@ impl WriteBack {
         self.lazy.push_back((now, page));
     }
 
-    /// Everything that is dirty is to be written now. Returns what [`WriteBack::left`] will reach
+    /// Everything that is dirty is to be written now. Returns what [`WriteBack::written`] will reach
     /// when it is.
     pub(crate) fn synchronise(&mut self) -> u64 {
         self.urgent.extend(self.lazy.drain(..).map(|(_, page)| page));
@@ -109,12 +110,17 @@ impl WriteBack {
 
     /// The device has read, so long after it was asked to.
     pub(crate) fn read_ended(&mut self, now: Nanos, latency: Nanos) {
-        self.throttle.read_ended(now, latency, self.in_flight);
+        self.throttle.read_ended(now, latency, self.requests());
     }
 
     /// Pages that were written since the beginning.
-    pub(crate) fn left(&self) -> u64 {
-        self.left
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Requests under way.
+    fn requests(&self) -> u32 {
+        self.in_flight.len() as u32
     }
 
     /// Pages that wait to be written at once.
@@ -130,8 +136,8 @@ impl WriteBack {
     /// The next run of neighbouring pages to write: the first and how many; none when nothing is
     /// due.
     pub(crate) fn next_run(&mut self, now: Nanos) -> Option<(PageId, u32)> {
-        let is_synchronous = self.left < self.goal;
-        if self.in_flight >= self.throttle.limit(now, self.in_flight, is_synchronous) {
+        let is_synchronous = self.written < self.goal;
+        if self.requests() >= self.throttle.limit(now, self.requests(), is_synchronous) {
             return None;
         }
         let first = match self.urgent.pop_front() {
@@ -160,22 +166,21 @@ impl WriteBack {
     }
 
     fn begin(&mut self, first: PageId, pages: u32) -> (PageId, u32) {
-        self.in_flight += 1;
-        self.left += u64::from(pages);
+        self.in_flight.push_back(pages);
         self.counters.written_pages += u64::from(pages);
         self.counters.write_requests += 1;
         (first, pages)
     }
 
-    /// A request is done.
+    /// A request is done: the one that was begun first, as it is taken for.
     pub(crate) fn complete(&mut self, now: Nanos) {
-        self.throttle.written(now, self.in_flight);
-        self.in_flight -= 1;
+        self.throttle.written(now, self.requests());
+        self.written += u64::from(self.in_flight.pop_front().unwrap_or(0));
     }
 
     /// Whether requests are in flight.
     pub(crate) fn is_writing(&self) -> bool {
-        self.in_flight > 0
+        !self.in_flight.is_empty()
     }
 }
 

@@ -214,14 +214,14 @@ impl ShopPages {
                 name: form.name,
                 // The largest shop stays far below 2^32 pages.
                 blocks: blocks as u32,
+                rows: if form.is_heap { self.rows_of(form.of) } else { 0 },
                 image_bytes: form.image_bytes,
                 is_heap: form.is_heap,
                 grows: form.of != Of::Products,
             }
         };
         let undo = if self.is_clustered { UNDO_BLOCKS } else { 0 };
-        let undo =
-            Relation { name: "undo", blocks: undo, image_bytes: 0, is_heap: false, grows: false };
+        let undo = Relation::undo(undo);
         FORMS.iter().map(relation).chain([undo]).collect()
     }
 

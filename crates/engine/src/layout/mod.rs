@@ -19,6 +19,8 @@ pub struct Relation {
     pub name: &'static str,
     /// Pages when the database is loaded.
     pub blocks: u32,
+    /// Rows of a table when the database is loaded; 0 of an index.
+    pub rows: u64,
     /// Bytes of the log that a full image of one of its pages takes: the page without its unused
     /// middle.
     pub image_bytes: u32,
@@ -26,6 +28,13 @@ pub struct Relation {
     pub is_heap: bool,
     /// Whether it grows while users work.
     pub grows: bool,
+}
+
+impl Relation {
+    /// InnoDB's undo log.
+    pub(crate) const fn undo(blocks: u32) -> Relation {
+        Relation { name: "undo", blocks, rows: 0, image_bytes: 0, is_heap: false, grows: false }
+    }
 }
 
 /// The relations of a database on its volume.
@@ -133,6 +142,7 @@ mod tests {
         let relation = |name, blocks, grows| Relation {
             name,
             blocks,
+            rows: 0,
             image_bytes: 8_000,
             is_heap: true,
             grows,

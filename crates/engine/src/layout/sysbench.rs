@@ -65,6 +65,7 @@ impl SysbenchPages {
             name,
             // What is cut off here does not fit any volume either.
             blocks: self.rows().div_ceil(per).min(u64::from(u32::MAX)) as u32,
+            rows: if is_heap { self.rows() } else { 0 },
             image_bytes,
             is_heap,
             grows: true,
@@ -75,8 +76,7 @@ impl SysbenchPages {
         if self.is_clustered {
             keys.blocks = 0;
         }
-        let undo =
-            Relation { name: "undo", blocks: undo, image_bytes: 0, is_heap: false, grows: false };
+        let undo = Relation::undo(undo);
         vec![of("sbtest", self.per.row, (8_150, true)), keys, of("k", self.per.k, leaf), undo]
     }
 

@@ -161,64 +161,53 @@ impl TpccPages {
         let orders = districts * u64::from(INITIAL_ORDERS_PER_DISTRICT);
         let new_orders = districts * u64::from(INITIAL_NEW_ORDERS_PER_DISTRICT);
         let stock = warehouses * u64::from(STOCK_PER_WAREHOUSE);
-        let relation = |name, blocks: u64, (image_bytes, is_heap), grows| {
+        let relation = |name, (rows, blocks): (u64, u64), (image_bytes, is_heap), grows| {
             // Parameters::WAREHOUSES_MAX keeps all of them below 2^32.
-            Relation { name, blocks: blocks as u32, image_bytes, is_heap, grows }
+            Relation { name, blocks: blocks as u32, rows, image_bytes, is_heap, grows }
         };
         let packed = |rows: u64, per: u32| rows.div_ceil(u64::from(per));
+        let table = |rows: u64, per: u32| (rows, packed(rows, per));
         // Indexes that grow have leaves of their own per district.
         let by_district = |rows: u32, per: u32| districts * u64::from(rows.div_ceil(per));
         let (heap, leaf) = ((7_900, true), (7_400, false));
         let (clustered, heaps) = if self.is_clustered { (1, 0) } else { (0, 1) };
-        let ordered = |heap: u64, leaves: u64| clustered * leaves + heaps * heap;
+        let ordered = |rows: u64, per: u32, leaves: u64| {
+            (rows, clustered * leaves + heaps * packed(rows, per))
+        };
         let orders_leaves = by_district(INITIAL_ORDERS_PER_DISTRICT, per.three_numbers_key);
         let lines = INITIAL_ORDERS_PER_DISTRICT * LINES_PER_ORDER;
         let line_leaves = by_district(lines, per.order_line_key);
-        let lines = packed(districts * u64::from(lines), per.order_line);
+        let lines = districts * u64::from(lines);
         let new_order_leaves = by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.new_order);
+        let by_name = by_district(CUSTOMERS_PER_DISTRICT, per.customer_by_name);
+        let by_customer = by_district(INITIAL_ORDERS_PER_DISTRICT, per.orders_by_customer);
+        let new_order_keys = by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.three_numbers_key);
+        let small = (4_000, true);
+        let is_heap = !self.is_clustered;
+        let index = |name, blocks: u64, grows| relation(name, (0, blocks), leaf, grows);
         vec![
-            relation("warehouse", packed(warehouses, per.warehouse), (4_000, true), false),
-            relation("district", packed(districts, per.district), (4_000, true), false),
-            relation("customer", packed(customers, per.customer), heap, !self.is_clustered),
-            relation("history", packed(customers, per.history), heap, true),
-            relation("orders", ordered(packed(orders, per.orders), orders_leaves), heap, true),
+            relation("warehouse", table(warehouses, per.warehouse), small, false),
+            relation("district", table(districts, per.district), small, false),
+            relation("customer", table(customers, per.customer), heap, is_heap),
+            relation("history", table(customers, per.history), heap, true),
+            relation("orders", ordered(orders, per.orders, orders_leaves), heap, true),
             relation(
                 "new_order",
-                ordered(packed(new_orders, per.new_order), new_order_leaves),
+                ordered(new_orders, per.new_order, new_order_leaves),
                 heap,
                 false,
             ),
-            relation("order_line", ordered(lines, line_leaves), heap, true),
-            relation("stock", packed(stock, per.stock), heap, !self.is_clustered),
-            relation("item", packed(u64::from(ITEMS), per.item), heap, false),
-            relation(
-                "customer_by_name",
-                by_district(CUSTOMERS_PER_DISTRICT, per.customer_by_name),
-                leaf,
-                false,
-            ),
-            relation(
-                "orders_by_customer",
-                by_district(INITIAL_ORDERS_PER_DISTRICT, per.orders_by_customer),
-                leaf,
-                false,
-            ),
-            relation("stock_pkey", heaps * packed(stock, per.stock_key), leaf, false),
-            relation(
-                "customer_pkey",
-                heaps * packed(customers, per.three_numbers_key),
-                leaf,
-                false,
-            ),
-            relation("orders_pkey", heaps * orders_leaves, leaf, true),
-            relation(
-                "new_order_pkey",
-                heaps * by_district(INITIAL_NEW_ORDERS_PER_DISTRICT, per.three_numbers_key),
-                leaf,
-                false,
-            ),
-            relation("order_line_pkey", heaps * line_leaves, leaf, true),
-            relation("undo", clustered * u64::from(UNDO_BLOCKS), (0, false), false),
+            relation("order_line", ordered(lines, per.order_line, line_leaves), heap, true),
+            relation("stock", table(stock, per.stock), heap, is_heap),
+            relation("item", table(u64::from(ITEMS), per.item), heap, false),
+            index("customer_by_name", by_name, false),
+            index("orders_by_customer", by_customer, false),
+            index("stock_pkey", heaps * packed(stock, per.stock_key), false),
+            index("customer_pkey", heaps * packed(customers, per.three_numbers_key), false),
+            index("orders_pkey", heaps * orders_leaves, true),
+            index("new_order_pkey", heaps * new_order_keys, false),
+            index("order_line_pkey", heaps * line_leaves, true),
+            Relation::undo((clustered as u32) * UNDO_BLOCKS),
         ]
     }
 

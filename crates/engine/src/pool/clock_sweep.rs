@@ -133,12 +133,13 @@ impl<P: Places> ClockSweep<P> {
         Touched::Missed { frame: place, evicted }
     }
 
-    /// Touches a page without a request: it takes a frame from others, and is not counted.
-    pub(crate) fn pass_through(&mut self, page: PageId) {
-        // Hits and misses are those of requests; this page was none.
+    /// Touches a page for no session: it takes a frame from others, and is not counted.
+    pub(crate) fn pass_through(&mut self, page: PageId) -> Touched {
+        // Hits and misses are those of sessions.
         let counters = self.counters;
-        self.touch(page, false);
+        let touched = self.touch(page, false);
         self.counters = counters;
+        touched
     }
 
     /// The frame to evict: none if all are being read into.

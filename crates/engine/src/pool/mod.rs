@@ -62,13 +62,6 @@ impl Pool {
         }
     }
 
-    pub(crate) fn clean(&mut self, page: PageId) -> bool {
-        match self {
-            Pool::Clock(pool) => pool.clean(page),
-            Pool::Midpoint(pool) => pool.clean(page),
-        }
-    }
-
     pub(crate) fn dirty(&self) -> u32 {
         match self {
             Pool::Clock(pool) => pool.dirty(),

@@ -73,6 +73,7 @@ impl BatchSource {
         let relation = |name, per: u64, (image_bytes, is_heap)| Relation {
             name,
             blocks: u64::from(batch.rows).div_ceil(per) as u32,
+            rows: 0,
             image_bytes,
             is_heap,
             grows: true,

@@ -240,8 +240,8 @@ impl TpccSource {
             let (stock, moved) = heaps.change_stock(TpccPages::stock_row(warehouse, item));
             script.change_row([key], stock, moved);
         }
-        script.write(line_page);
-        script.write(last_line_page);
+        script.write_rows(line_page, units as u16);
+        script.write_rows(last_line_page, 0);
         script.write(pages.order_line_key(number, id));
         script.end_step(lines, log_lines);
 
@@ -453,7 +453,7 @@ impl TpccSource {
         if order_end.is_some() {
             script.write(of_customer);
         }
-        script.change_row([lines_key], lines, line_end);
+        script.change_rows(LINES_PER_ORDER as u16, [lines_key], lines, line_end);
     }
 
     fn stock_level(&mut self, level: &StockLevel, script: &mut Script) {

@@ -2,10 +2,10 @@
 //! and pages in balance.
 
 use crate::scenario::{device, run, tpcc};
-use underlay_core::Bytes;
-use underlay_engine::EngineRun;
+use underlay_core::{Bytes, Nanos};
 use underlay_engine::result::Place;
 use underlay_engine::station::Station;
+use underlay_engine::{EngineRun, EngineSpec};
 
 /// Little's law over a window: the integral of the number present is the sum of the stays, but for
 /// those who were there at its begin or end, who are at most `users` at each and stay at most
@@ -41,6 +41,7 @@ pub fn check(run: &EngineRun, users: u64) {
     check_little("page write", &io.page_write, 128, longest_of_writers);
     check_little("data flush", &io.data_flush, 1, longest_of_writers);
     check_little("doublewrite", &io.doublewrite, 1, longest_of_writers);
+    check_little("analyze", &io.analyze, 10, longest_of_writers);
     assert!(database.log.flushes.abs_diff(io.log_flush.departures) <= 1);
     assert_eq!(database.log.writes, io.log_write.arrivals);
     assert_eq!(database.writers.write_requests, io.page_write.arrivals);
@@ -87,6 +88,19 @@ fn laws_hold_with_misses_and_evictions() {
     assert!(run.databases[0].pool.dirty_evictions > 0, "{:?}", run.databases[0].pool);
     assert!(run.databases[0].writers.written_pages > 100);
     check(&run, 32);
+}
+
+#[test]
+fn laws_hold_while_autovacuum_reads() {
+    let mut scenario = tpcc(8, 16, 4, Bytes::from_mib(48));
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
+        unreachable!("the scenario is PostgreSQL's")
+    };
+    settings.autovacuum_naptime = Some(Nanos::from_secs(1));
+    settings.autovacuum_analyze_scale_factor = 0.001;
+    let run = run(&scenario, &device("p4500-2000"), 10);
+    assert!(run.databases[0].io.analyze.departures > 10_000, "{:?}", run.databases[0].io.analyze);
+    check(&run, 16);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::scenario::{device, run, store, tpcc};
 use underlay_core::{Arrivals, Bytes, Nanos, RootSeed};
 use underlay_engine::result::Place;
-use underlay_engine::{DatabaseSpec, EngineRun, EngineSpec, Load, Scenario, Simulation, Window};
+use underlay_engine::{
+    DatabaseSpec, EngineRun, EngineSpec, Load, PostgresqlSettings, Scenario, Simulation, Window,
+};
 
 #[test]
 fn equal_arguments_give_equal_results_and_other_seeds_others() {
@@ -85,15 +87,10 @@ fn connections_are_a_queue_and_the_network_takes_its_time() {
 fn page_images_follow_checkpoints() {
     let mut scenario = tpcc(4, 8, 4, Bytes::from_gib(1));
     let with = run(&scenario, &device("p4500-2000"), 5);
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
-        unreachable!("the scenario is PostgreSQL's")
-    };
-    settings.full_page_writes = false;
+    postgresql(&mut scenario).full_page_writes = false;
     let without = run(&scenario, &device("p4500-2000"), 5);
     assert!(with.databases[0].log.images > 0 && without.databases[0].log.images == 0);
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
-        unreachable!("the scenario is PostgreSQL's")
-    };
+    let settings = postgresql(&mut scenario);
     settings.full_page_writes = true;
     settings.max_wal_size = Bytes::from_mib(64);
     let often = run(&scenario, &device("p4500-2000"), 5);
@@ -104,6 +101,59 @@ fn page_images_follow_checkpoints() {
         database.log.images as f64 / database.committed() as f64
     };
     assert!(images(&often) > images(&with), "{} {}", images(&often), images(&with));
+}
+
+/// The settings of a scenario's only database.
+fn postgresql(scenario: &mut Scenario) -> &mut PostgresqlSettings {
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
+        unreachable!("the scenario is PostgreSQL's")
+    };
+    settings
+}
+
+#[test]
+fn autovacuum_comes_after_a_tenth_has_changed_and_takes_from_users() {
+    let window = Window { warm_up: Nanos::ZERO, measure: Nanos::from_secs(1) };
+    let seconds = |change: &dyn Fn(&mut PostgresqlSettings)| -> Vec<EngineRun> {
+        let mut scenario = tpcc(4, 8, 4, Bytes::from_mib(32));
+        change(postgresql(&mut scenario));
+        let store = store(&device("5200eco-1920"), 1);
+        let mut simulation = Simulation::new(&scenario, store, RootSeed(3)).expect("valid");
+        simulation.warm_caches(20_000);
+        (0..30).map(|_| simulation.run(&window)).collect()
+    };
+    let naptime = Some(Nanos::from_secs(15));
+    let often = seconds(&|settings| {
+        settings.autovacuum_naptime = naptime;
+        settings.autovacuum_analyze_scale_factor = 0.002;
+    });
+    let reads = |runs: &[EngineRun]| -> Vec<u64> {
+        runs.iter().map(|run| run.databases[0].io.analyze.departures).collect()
+    };
+    let of_often = reads(&often);
+    assert!(of_often[..10].iter().all(|reads| *reads == 0), "{of_often:?}");
+    assert!(of_often[10..].iter().sum::<u64>() > 1_000, "{of_often:?}");
+    let rarely = seconds(&|settings| settings.autovacuum_naptime = naptime);
+    let off = seconds(&|settings| settings.autovacuum_naptime = None);
+    assert_eq!(reads(&off).iter().sum::<u64>(), 0);
+    let committed = |runs: &[EngineRun]| -> u64 {
+        runs[10..].iter().map(|run| run.databases[0].committed()).sum()
+    };
+    let (with, without) = (committed(&often), committed(&off));
+    assert!(with < without, "{with} {without}");
+    assert!(reads(&rarely).iter().sum::<u64>() < of_often.iter().sum());
+}
+
+#[test]
+fn pages_that_users_add_are_not_read() {
+    // All fits the pool and is in it: nothing is read but what nobody has touched before.
+    let run = run(&tpcc(1, 8, 4, Bytes::from_gib(1)), &device("p4500-2000"), 20);
+    let database = &run.databases[0];
+    let [orders, added] = [database.types[0].committed, database.writers.session_pages];
+    // A page takes the lines of about nine orders, and there are keys and other tables.
+    assert!(added > orders / 12, "{added} pages for {orders} orders");
+    assert!(database.pool.misses - added < database.pool.misses / 2, "{:?}", database.pool);
+    assert!(database.io.read.arrivals <= database.pool.misses - added, "{:?}", database.io.read);
 }
 
 /// Adds a database like the only one. Volumes have 8 and 1 GiB: a half of each for either.

@@ -3,7 +3,7 @@
 //! Processors: databases that a cluster's host gives its processors to share them, unless it has a
 //! core for each processor that their limits leave them; every other database has what its CPU limit
 //! leaves, or the processors that are assumed. A limit of 2.5 processors is three cores of five
-//! sixths of the speed. A client on the host competes for them
+//! sixths of the speed. A client on the host, and what carries out its requests, compete for them
 //! where the server has no limit, and a local client always.
 
 use std::collections::BTreeMap;
@@ -153,6 +153,13 @@ impl Mapping<'_> {
         };
         let assumed = self.assumed.demands.clone().filter(|it| fits(it) || !users.is_job());
         let demands = assumed.or_else(|| default_demands(kind, &workload.kind));
+        // Kernel and emulator are not in the server's limit, and have the rest of the processors.
+        let cores = f64::from(self.assumed.cores);
+        let is_limited = self.part.engine.cpus.is_some_and(|limit| limit < cores);
+        let demands = demands.map(|demands| DemandProfile {
+            cpu_per_io: if is_limited { Nanos::ZERO } else { demands.cpu_per_io },
+            ..demands
+        });
         let engine = match kind {
             EngineKind::Postgresql => EngineSpec::Postgresql(self.postgresql(neighbours)?),
             EngineKind::Mariadb | EngineKind::Mysql => {
@@ -314,6 +321,12 @@ fn postgresql(engine: &EnginePlan) -> Result<PostgresqlSettings, SettingError> {
             .map_or(own.bgwriter_lru_maxpages, |pages| pages as u32),
         bgwriter_lru_multiplier: number("bgwriter_lru_multiplier")?
             .unwrap_or(own.bgwriter_lru_multiplier),
+        autovacuum_naptime: match engine.is_switched_off("autovacuum") {
+            true => None,
+            false => engine.time_setting("autovacuum_naptime", seconds)?.or(own.autovacuum_naptime),
+        },
+        autovacuum_analyze_scale_factor: number("autovacuum_analyze_scale_factor")?
+            .unwrap_or(own.autovacuum_analyze_scale_factor),
     })
 }
 

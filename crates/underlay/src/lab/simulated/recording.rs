@@ -253,6 +253,7 @@ impl<'a> Recording<'a> {
             let io = &result.io;
             let mut stations = vec![
                 (spec.data.volume, "read", io.read, io.read.departures as f64 * page),
+                (spec.data.volume, "read", io.analyze, io.analyze.departures as f64 * page),
                 (spec.data.volume, "write", io.page_write, writers.written_pages as f64 * page),
                 (
                     spec.data.volume,
