@@ -1,13 +1,15 @@
-//! How far predictions are from what is then measured: a study of three emulated designs and four rungs per engine. The first
-//! design is the record that `underlay predict` is given; the other two are predicted and compared with their own measurement.
+//! How far predictions are from what is then measured: a study of three emulated designs and four rungs per workload and
+//! engine. The first design is the record that `underlay predict` is given; the other two are predicted and compared with
+//! their own measurement.
 //!
-//! Printed per rung: measured and predicted new orders per minute and p95, and the class most of the sessions' time went to.
+//! Printed per rung: measured and predicted throughput and p95 of what the workload counts, and the class most of the
+//! sessions' time went to.
 //! The first design's rows show the plain simulation with the demands of the record. The sum is the median and the largest error.
 //!
 //! Runs the program itself, so `underlay` must be built in the same profile. Needs root and the engine's programs.
 //!
-//! `cargo run --release -p underlay --example prediction_error -- [--engine postgresql|mariadb]... [--repeats N]
-//! [--measure SECONDS] [--keep DIR] [--json FILE]`
+//! `cargo run --release -p underlay --example prediction_error -- [--engine postgresql|mariadb]...
+//! [--workload tpcc|sysbench|dvdstore]... [--repeats N] [--measure SECONDS] [--keep DIR] [--json FILE]`
 
 use serde_json::{Value, json};
 use std::error::Error;
@@ -54,9 +56,7 @@ name = "quarter"
 [design.datastore.emulated]
 devices = [{ name = "quarter", profile = "dc500m-1920", overrides = { divisor = 4 } }]
 
-[workload.tpcc]
-warehouses = 8
-home-warehouse = "drawn"
+WORKLOAD
 
 [procedure]
 users = [1, 4, 8, 16]
@@ -64,12 +64,19 @@ warm-up = "3s"
 ramp-up = "1s"
 null-twin = false
 "#;
+/// About 0.9 GB each.
+const WORKLOADS: [(&str, &str); 3] = [
+    ("tpcc", "[workload.tpcc]\nwarehouses = 8\nhome-warehouse = \"drawn\""),
+    ("sysbench", "[workload.sysbench]\ntables = 8\ntable-size = 400_000"),
+    ("dvdstore", "[workload.dvdstore]\ndb-size = \"20MB\""),
+];
 /// The design that is measured, and those that are predicted.
 const MEASURED: &str = "nvme";
 const PREDICTED: [&str; 2] = ["sata", "quarter"];
 
 struct Options {
     engines: Vec<String>,
+    workloads: Vec<String>,
     repeats: u32,
     measure_s: u32,
     keep: Option<PathBuf>,
@@ -79,9 +86,11 @@ struct Options {
 /// A rung of a design: what was measured and what was predicted.
 struct Point {
     engine: String,
+    workload: String,
     design: String,
     users: u64,
-    nopm: [f64; 2],
+    /// In the workload's unit, such as NOPM.
+    throughput: [f64; 2],
     p95_ms: [f64; 2],
     /// The bottleneck: observed, simulated.
     bottleneck: [String; 2],
@@ -112,12 +121,13 @@ impl Point {
     fn as_json(&self) -> Value {
         json!({
             "engine": self.engine,
+            "workload": self.workload,
             "design": self.design,
             "users": self.users,
             "is_predicted": self.design != MEASURED,
-            "measured": { "nopm": self.nopm[0], "p95_ms": self.p95_ms[0], "bottleneck": self.bottleneck[0] },
+            "measured": { "throughput": self.throughput[0], "p95_ms": self.p95_ms[0], "bottleneck": self.bottleneck[0] },
             "is_same_bottleneck": self.is_same_bottleneck(),
-            "predicted": { "nopm": self.nopm[1], "p95_ms": self.p95_ms[1], "bottleneck": self.bottleneck[1] },
+            "predicted": { "throughput": self.throughput[1], "p95_ms": self.p95_ms[1], "bottleneck": self.bottleneck[1] },
         })
     }
 }
@@ -128,21 +138,24 @@ fn main() -> Result<(), Failure> {
     let folder = options.keep.as_deref().unwrap_or(scratch.path());
     std::fs::create_dir_all(folder)?;
     let mut points = Vec::new();
-    for engine in &options.engines {
-        points.extend(of_engine(engine, folder, &options)?);
+    for workload in &options.workloads {
+        for engine in &options.engines {
+            points.extend(of_engine(engine, workload, folder, &options)?);
+        }
     }
     println!(
-        "\nengine      design   users   NOPM measured  predicted  error    p95 ms measured  predicted  error   bottleneck"
+        "\nengine      workload  design   users   measured  predicted  error    p95 ms measured  predicted  error   bottleneck"
     );
     for point in &points {
         println!(
-            "{:<11} {:<8} {:>5} {:>15.0} {:>10.0} {:>+5.0} % {:>18.1} {:>10.1} {:>+5.0} %   {} / {}",
+            "{:<11} {:<9} {:<8} {:>5} {:>10.0} {:>10.0} {:>+5.0} % {:>18.1} {:>10.1} {:>+5.0} %   {} / {}",
             point.engine,
+            point.workload,
             point.design,
             point.users,
-            point.nopm[0],
-            point.nopm[1],
-            100.0 * Point::error(point.nopm),
+            point.throughput[0],
+            point.throughput[1],
+            100.0 * Point::error(point.throughput),
             point.p95_ms[0],
             point.p95_ms[1],
             100.0 * Point::error(point.p95_ms),
@@ -162,12 +175,12 @@ fn main() -> Result<(), Failure> {
             let last = errors.last().copied().unwrap_or(f64::NAN);
             (100.0 * median(&errors), 100.0 * last)
         };
-        let (nopm, p95) = (errors(&|point| point.nopm), errors(&|point| point.p95_ms));
+        let (throughput, p95) = (errors(&|point| point.throughput), errors(&|point| point.p95_ms));
         println!(
-            "{what}, {} points: NOPM error {:.0} % median, {:.0} % at most; p95 {:.0} % median, {:.0} % at most",
+            "{what}, {} points: throughput error {:.0} % median, {:.0} % at most; p95 {:.0} % median, {:.0} % at most",
             of.len(),
-            nopm.0,
-            nopm.1,
+            throughput.0,
+            throughput.1,
             p95.0,
             p95.1
         );
@@ -194,13 +207,20 @@ fn median(sorted: &[f64]) -> f64 {
 }
 
 fn options() -> Result<Options, Failure> {
-    let mut options =
-        Options { engines: Vec::new(), repeats: 1, measure_s: 10, keep: None, json: None };
+    let mut options = Options {
+        engines: Vec::new(),
+        workloads: Vec::new(),
+        repeats: 1,
+        measure_s: 10,
+        keep: None,
+        json: None,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
         match name.as_str() {
             "--engine" => options.engines.push(value),
+            "--workload" => options.workloads.push(value),
             "--repeats" => options.repeats = value.parse()?,
             "--measure" => options.measure_s = value.parse()?,
             "--keep" => options.keep = Some(value.into()),
@@ -210,6 +230,9 @@ fn options() -> Result<Options, Failure> {
     }
     if options.engines.is_empty() {
         options.engines = vec!["postgresql".to_string(), "mariadb".to_string()];
+    }
+    if options.workloads.is_empty() {
+        options.workloads = vec!["tpcc".to_string()];
     }
     Ok(options)
 }
@@ -225,7 +248,14 @@ fn underlay(arguments: &[&str]) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-fn of_engine(engine: &str, folder: &Path, options: &Options) -> Result<Vec<Point>, Failure> {
+fn of_engine(
+    engine: &str,
+    workload: &str,
+    folder: &Path,
+    options: &Options,
+) -> Result<Vec<Point>, Failure> {
+    let tables = WORKLOADS.iter().find(|(name, _)| *name == workload);
+    let (_, tables) = tables.ok_or_else(|| format!("unknown workload {workload}"))?;
     // MariaDB's checks of 0.9 GB take more memory beside its buffer pool.
     let (memory, settings) = match engine {
         "mariadb" => ("512MiB", "innodb_buffer_pool_size = \"192M\""),
@@ -234,12 +264,10 @@ fn of_engine(engine: &str, folder: &Path, options: &Options) -> Result<Vec<Point
             "shared_buffers = \"96MB\"\ncheckpoint_timeout = \"30s\"\nmax_wal_size = \"1GB\"",
         ),
     };
-    let study = folder.join(format!("{engine}.toml"));
-    std::fs::write(
-        &study,
-        STUDY.replace("ENGINE", engine).replace("MEMORY", memory).replace("SETTINGS", settings),
-    )?;
-    let record = folder.join(format!("{engine}.sqlite"));
+    let study = folder.join(format!("{workload}-{engine}.toml"));
+    let text = STUDY.replace("ENGINE", engine).replace("MEMORY", memory);
+    std::fs::write(&study, text.replace("SETTINGS", settings).replace("WORKLOAD", tables))?;
+    let record = folder.join(format!("{workload}-{engine}.sqlite"));
     let (study, record) = (study.to_string_lossy(), record.to_string_lossy());
     let repeats = options.repeats.to_string();
     let measure = format!("{}s", options.measure_s);
@@ -261,13 +289,13 @@ fn of_engine(engine: &str, folder: &Path, options: &Options) -> Result<Vec<Point
     let mut points = Vec::new();
     for rung in predicted["own"]["rungs"].as_array().ok_or("no rungs")? {
         let simulated = [&rung["simulated"], &rung["simulated_p95_ns"]];
-        points.push(point(engine, MEASURED, rung, simulated, &analysis)?);
+        points.push(point([engine, workload, MEASURED], rung, simulated, &analysis)?);
     }
     for design in predicted["designs"].as_array().ok_or("no designs")? {
         let name = design["design"].as_str().ok_or("no name")?;
         for rung in design["rungs"].as_array().ok_or("no rungs")? {
             let values = [&rung["predicted"]["value"], &rung["p95_ns"]["value"]];
-            points.push(point(engine, name, rung, values, &analysis)?);
+            points.push(point([engine, workload, name], rung, values, &analysis)?);
         }
     }
     Ok(points)
@@ -275,10 +303,9 @@ fn of_engine(engine: &str, folder: &Path, options: &Options) -> Result<Vec<Point
 
 /// Sets what was predicted of a rung beside what was measured.
 fn point(
-    engine: &str,
-    design: &str,
+    [engine, workload, design]: [&str; 3],
     rung: &Value,
-    [nopm, p95_ns]: [&Value; 2],
+    [throughput, p95_ns]: [&Value; 2],
     analysis: &Value,
 ) -> Result<Point, Failure> {
     let users = rung["users"].as_u64().ok_or("no users")?;
@@ -288,17 +315,19 @@ fn point(
     let list = |key: &str| analysis[key].as_array().map_or(&[][..], Vec::as_slice);
     let measured = list("rungs").iter().find(is_it).ok_or("a rung that was not measured")?;
     let latencies = measured["latencies"].as_array().ok_or("no latencies")?;
-    let orders =
-        latencies.iter().find(|row| row["transaction"] == "new_order").ok_or("no orders")?;
+    let counted = &analysis["workload"]["types"][0];
+    let counted = latencies.iter().find(|row| row["transaction"] == *counted);
+    let counted = counted.ok_or("nothing that the workload counts")?;
     let observed = list("bottlenecks").iter().find(is_it);
     let observed = observed.and_then(|it| it["class"].as_str()).unwrap_or("none");
     let number = |value: &Value| value.as_f64().ok_or_else(|| format!("not a number: {value}"));
     Ok(Point {
         engine: engine.to_string(),
+        workload: workload.to_string(),
         design: design.to_string(),
         users,
-        nopm: [number(&measured["metrics"]["headline"]["value"])?, number(nopm)?],
-        p95_ms: [number(&orders["p95"]["value"])? / 1e6, number(p95_ns)? / 1e6],
+        throughput: [number(&measured["metrics"]["headline"]["value"])?, number(throughput)?],
+        p95_ms: [number(&counted["p95"]["value"])? / 1e6, number(p95_ns)? / 1e6],
         bottleneck: [observed.to_string(), rung["bottleneck"].as_str().unwrap_or("").to_string()],
     })
 }
