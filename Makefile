@@ -26,7 +26,7 @@ demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA desig
 	$(CARGO) build --profile demo --locked --bin underlay
 	$(SUDO) target/demo/underlay run quickstart
 
-test: ## The tests, with real servers, real mounts and headless Chromium. What takes longer is in `make soak`.
+test: ## The tests, with real servers, real mounts and headless Chromium; of those of whole studies a third, ALL=1 for all.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(NEXTEST) --workspace --lib --bins --tests --no-run

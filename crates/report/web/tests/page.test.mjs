@@ -13,7 +13,7 @@ if (skip) process.stderr.write(`skip: browser tests of the report page: ${skip}\
 /** Scrolls through the page, so that everything that waits for being seen is drawn. */
 async function scrollThrough(page) {
   await page.evaluate(async () => {
-    for (let y = 0; y < document.documentElement.scrollHeight; y += 500) {
+    for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight - 100) {
       scrollTo({ top: y, behavior: "instant" });
       await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 15)));
     }
