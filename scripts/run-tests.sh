@@ -33,7 +33,7 @@ if [ -z "${ALL:-}" ]; then
   in_process=(tpcc:: --skip mariadb::)
   [ "$turn" = 2 ] && in_process=(mariadb::)
   [ "$turn" = 3 ] && in_process=(jobs:: killed_owner:: managed_server:: tls::)
-  left_out="$(($(names | wc -l) - $(wc -w <<<"$due"))) tests of studies, and those of $shared but ${in_process[*]}"
+  left_out="$(($(names | wc -l) - $(wc -w <<<"$due"))) tests of studies and drives, and of $shared all but its turn $turn"
 fi
 output=$(mktemp)
 in_one_process=

@@ -8,9 +8,7 @@
 //! Not here: vacuum, which comes when a fifth of a table is dead and pruning takes away what dies by changes; and
 //! the pages that a table got since it was loaded.
 
-use crate::settings::PostgresqlSettings;
 use std::collections::VecDeque;
-use underlay_core::Nanos;
 
 /// `autovacuum_analyze_threshold`.
 const THRESHOLD_ROWS: u64 = 50;
@@ -20,11 +18,8 @@ const SAMPLE_PAGES_MAX: u32 = 30_000;
 const AHEAD_PAGES: u32 = 10;
 
 /// What is known of the tables, and the sample under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Autoanalyze {
-    /// `None` where autovacuum is off.
-    pub(crate) naptime: Option<Nanos>,
-    scale_factor: f64,
     /// Per relation: rows that changed since the last look.
     changed: Vec<u64>,
     /// Tables that wait in this round: relation and pages.
@@ -32,6 +27,7 @@ pub(crate) struct Autoanalyze {
     pub(crate) sample: Option<Sample>,
 }
 
+/// The pages of a table that are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     relation: u16,
@@ -46,16 +42,6 @@ pub(crate) struct Sample {
 }
 
 impl Autoanalyze {
-    pub(crate) fn new(settings: &PostgresqlSettings) -> Autoanalyze {
-        Autoanalyze {
-            naptime: settings.autovacuum_naptime,
-            scale_factor: settings.autovacuum_analyze_scale_factor,
-            changed: Vec::new(),
-            due: VecDeque::new(),
-            sample: None,
-        }
-    }
-
     /// So many rows of a table changed.
     #[inline]
     pub(crate) fn count(&mut self, relation: u16, rows: u32) {
@@ -65,11 +51,12 @@ impl Autoanalyze {
         self.changed[relation as usize] += u64::from(rows);
     }
 
-    /// A worker looks at the tables, given by their numbers with pages and rows.
-    pub(crate) fn look(&mut self, tables: impl Iterator<Item = (u16, u32, u64)>) {
+    /// A worker looks at the tables, given by their numbers with pages and rows: due are those of which more than a
+    /// share has changed (`autovacuum_analyze_scale_factor`).
+    pub(crate) fn look(&mut self, share: f64, tables: impl Iterator<Item = (u16, u32, u64)>) {
         for (relation, blocks, rows) in tables {
             let changed = self.changed.get(usize::from(relation)).copied().unwrap_or(0);
-            if changed as f64 > THRESHOLD_ROWS as f64 + self.scale_factor * rows as f64 {
+            if changed as f64 > THRESHOLD_ROWS as f64 + share * rows as f64 {
                 self.due.push_back((relation, blocks));
             }
         }
@@ -100,15 +87,14 @@ impl Autoanalyze {
 #[cfg(test)]
 mod tests {
     use super::{AHEAD_PAGES, Autoanalyze, SAMPLE_PAGES_MAX};
-    use crate::settings::PostgresqlSettings;
 
     #[test]
     fn a_table_is_due_when_a_tenth_has_changed_and_is_sampled_once() {
-        let mut of = Autoanalyze::new(&PostgresqlSettings::default());
+        let mut of = Autoanalyze::default();
         let tables = [(0, 40_000, 1_000), (1, 3, 1_000)];
         of.count(0, 151);
         of.count(1, 150);
-        of.look(tables.into_iter());
+        of.look(0.1, tables.into_iter());
         let mut blocks = Vec::new();
         while let Some((relation, next)) = of.next_blocks() {
             assert!(relation == 0 && next.len() <= AHEAD_PAGES as usize, "table 1 is not due");
@@ -116,10 +102,10 @@ mod tests {
         }
         assert_eq!(blocks.len(), SAMPLE_PAGES_MAX as usize);
         assert!(blocks.is_sorted_by(|a, b| a < b) && blocks.last() == Some(&39_998), "{blocks:?}");
-        of.look(tables.into_iter());
+        of.look(0.1, tables.into_iter());
         assert_eq!(of.next_blocks(), None, "nothing has changed since");
         of.count(1, 1);
-        of.look(tables.into_iter());
+        of.look(0.1, tables.into_iter());
         assert_eq!(of.next_blocks(), Some((1, vec![0, 1, 2])));
         assert_eq!(of.next_blocks(), None);
     }

@@ -57,31 +57,32 @@ impl Postgresql {
 impl Database {
     /// The launcher takes the databases in turn, ours after `template1` and `postgres`.
     pub(crate) fn start_autoanalyze<T: Target>(&self, core: &mut Core<T>) {
-        self.expect_worker(core, |naptime| Nanos(naptime.0 / 3 * 2));
+        self.expect_worker(core, 2);
     }
 
-    fn expect_worker<T: Target>(&self, core: &mut Core<T>, after: impl Fn(Nanos) -> Nanos) {
+    /// A worker begins after so many thirds of `autovacuum_naptime`.
+    fn expect_worker<T: Target>(&self, core: &mut Core<T>, thirds: u64) {
         if let Engine::Postgresql(engine) = &self.engine
-            && let Some(naptime) = engine.autoanalyze.naptime
+            && let Some(naptime) = engine.settings.autovacuum_naptime
             && !self.spec.workload.is_job()
         {
             let timer = Timer::Autoanalyze { database: self.number };
-            core.timers.set(core.now + after(naptime), timer);
+            core.timers.set(core.now + Nanos(naptime.0 / 3 * thirds), timer);
         }
     }
 
     /// A worker begins, unless the last one still works.
     pub(crate) fn autoanalyze_round<T: Target>(&mut self, core: &mut Core<T>) {
-        self.expect_worker(core, |naptime| naptime);
+        self.expect_worker(core, 3);
         let Engine::Postgresql(engine) = &mut self.engine else { return };
         if engine.autoanalyze.sample.is_some() {
             return;
         }
         let tables = self.layout.relations().iter().enumerate();
         let tables = tables.filter(|(_, relation)| relation.is_heap);
-        engine
-            .autoanalyze
-            .look(tables.map(|(number, relation)| (number as u16, relation.blocks, relation.rows)));
+        let tables =
+            tables.map(|(number, relation)| (number as u16, relation.blocks, relation.rows));
+        engine.autoanalyze.look(engine.settings.autovacuum_analyze_scale_factor, tables);
         self.analyze_next(core);
     }
 

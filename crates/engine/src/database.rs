@@ -364,7 +364,7 @@ impl Database {
         self.read_page(core, session);
     }
 
-    /// Whether a touch makes its page: the first row behind those that were loaded does.
+    /// Whether a touch makes its page, which is noted: the first row behind those that were loaded does.
     pub(crate) fn creates(&mut self, Touch { page, writes, is_new, .. }: Touch) -> bool {
         let is_behind = page.block() >= self.layout.relation(page).blocks;
         is_new || (writes && is_behind && !self.created.insert(page))

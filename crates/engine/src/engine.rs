@@ -60,7 +60,7 @@ impl Engine {
                         settings.checkpoint_completion_target,
                         settings.max_wal_size.0,
                     ),
-                    autoanalyze: Autoanalyze::new(settings),
+                    autoanalyze: Autoanalyze::default(),
                     images: Default::default(),
                     unhinted: PageSet::default(),
                     misses: 0,

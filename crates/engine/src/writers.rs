@@ -362,5 +362,8 @@ mod tests {
         assert!(kernel.next_run(now).is_some(), "more than a tenth of the page cache is dirty");
         assert_eq!(kernel.synchronise(), 206);
         assert_eq!(kernel.next_run(now), Some((PageId::new(2, 1), 32)));
+        assert_eq!(kernel.written(), 0, "begun is not written");
+        kernel.complete(now);
+        assert_eq!(kernel.written(), 3);
     }
 }

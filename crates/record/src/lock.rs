@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
+use crate::format::beside;
 
 /// Held while a record is being written.
 #[derive(Debug)]
@@ -20,9 +21,7 @@ pub(crate) struct WriterLock {
 impl WriterLock {
     /// Takes the lock of `record`; fails with [`OpenError::Busy`] if another writer has it.
     pub(crate) fn take(record: &Path) -> Result<WriterLock, OpenError> {
-        let mut name = record.as_os_str().to_owned();
-        name.push(".lock");
-        let path = PathBuf::from(name);
+        let path = beside(record, ".lock");
         // Closing a descriptor of the record itself would drop SQLite's locks.
         assert_ne!(path, record, "the lock is a file of its own");
         let directory = |source| OpenError::Directory { path: record.to_path_buf(), source };

@@ -1,11 +1,11 @@
 //! Conservation laws: Little's law for every queue, the utilisation law for every resource, bytes
 //! and pages in balance.
 
-use crate::scenario::{device, run, tpcc};
+use crate::scenario::{device, postgresql, run, tpcc};
 use underlay_core::{Bytes, Nanos};
+use underlay_engine::EngineRun;
 use underlay_engine::result::Place;
 use underlay_engine::station::Station;
-use underlay_engine::{EngineRun, EngineSpec};
 
 /// Little's law over a window: the integral of the number present is the sum of the stays, but for
 /// those who were there at its begin or end, who are at most `users` at each and stay at most
@@ -93,9 +93,7 @@ fn laws_hold_with_misses_and_evictions() {
 #[test]
 fn laws_hold_while_autovacuum_reads() {
     let mut scenario = tpcc(8, 16, 4, Bytes::from_mib(48));
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
-        unreachable!("the scenario is PostgreSQL's")
-    };
+    let settings = postgresql(&mut scenario);
     settings.autovacuum_naptime = Some(Nanos::from_secs(1));
     settings.autovacuum_analyze_scale_factor = 0.001;
     let run = run(&scenario, &device("p4500-2000"), 10);

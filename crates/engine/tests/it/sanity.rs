@@ -1,10 +1,10 @@
 //! What a reader would expect of the numbers, and that they repeat.
 
-use crate::scenario::{device, run, store, tpcc};
+use crate::scenario::{device, postgresql, run, store, tpcc};
 use underlay_core::{Arrivals, Bytes, Nanos, RootSeed};
 use underlay_engine::result::Place;
 use underlay_engine::{
-    DatabaseSpec, EngineRun, EngineSpec, Load, PostgresqlSettings, Scenario, Simulation, Window,
+    DatabaseSpec, EngineRun, Load, PostgresqlSettings, Scenario, Simulation, Window,
 };
 
 #[test]
@@ -101,14 +101,6 @@ fn page_images_follow_checkpoints() {
         database.log.images as f64 / database.committed() as f64
     };
     assert!(images(&often) > images(&with), "{} {}", images(&often), images(&with));
-}
-
-/// The settings of a scenario's only database.
-fn postgresql(scenario: &mut Scenario) -> &mut PostgresqlSettings {
-    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
-        unreachable!("the scenario is PostgreSQL's")
-    };
-    settings
 }
 
 #[test]

@@ -44,6 +44,14 @@ pub fn tpcc(warehouses: u32, users: u32, cores: u32, buffers: Bytes) -> Scenario
     Scenario { hosts: vec![HostSpec::new("host", cores)], databases: vec![database] }
 }
 
+/// The settings of a scenario's only database.
+pub fn postgresql(scenario: &mut Scenario) -> &mut PostgresqlSettings {
+    let EngineSpec::Postgresql(settings) = &mut scenario.databases[0].engine else {
+        unreachable!("the scenario is PostgreSQL's")
+    };
+    settings
+}
+
 /// Data and log on one device.
 pub fn store(profile: &DeviceProfile, seed: u64) -> StoreTarget {
     let device = StoreDevice { name: "d".to_string(), profile: profile.clone() };

@@ -1,7 +1,7 @@
 //! Plans of databases as scenarios of the engine model, and rungs of them.
 
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
-use underlay_engine::{EngineSpec, Load};
+use underlay_engine::{DemandProfile, EngineSpec, Load};
 use underlay_model::target::Target;
 use underlay_simulation::databases::{
     Assumptions, DesignTarget, Effort, Ladder, Second, SinglePlan, SinglePlanError, Stage,
@@ -54,6 +54,21 @@ fn values_of_the_plan_arrive_in_the_scenario() {
     let made = scenario(&unlimited, &unlimited.designs[0], 4, &ASSUMED).expect("a scenario");
     assert_eq!((made.hosts[0].cores, made.hosts[0].speed), (4, 1.0), "as assumed");
     assert_eq!(made.databases[0].client.host, Some(0), "a client on a host without limits");
+}
+
+#[test]
+fn work_of_requests_is_not_in_the_limit_of_the_server() {
+    let demands =
+        DemandProfile { cpu_per_io: Nanos::from_micros(20), ..DemandProfile::tpcc_postgresql() };
+    let assumed = Assumptions { demands: Some(demands), ..ASSUMED };
+    let cost = |limit: &str| {
+        let plan = planned(study(&format!("{limit}\nmemory-limit = \"512MiB\""), ""));
+        let made = scenario(&plan, &plan.designs[0], 4, &assumed).expect("a scenario");
+        made.databases[0].demands.cpu_per_io
+    };
+    // Of four processors a server without a limit shares all with them, one with all four too.
+    let all = Nanos::from_micros(20);
+    assert_eq!([cost(""), cost("cpus = 4"), cost("cpus = 2")], [all, all, Nanos::ZERO]);
 }
 
 #[test]
