@@ -191,7 +191,7 @@ pub fn compare(
     for (pair, (design_a, design_b)) in pairs.iter_mut().zip(&positions) {
         validity::widen(&mut pair.comparisons, |comparison, second| {
             let (rows, design) = if second { (&rows[1], design_b) } else { (&rows[0], design_a) };
-            validity::factors(rows, (*design, comparison.users?), &comparison.metric)
+            validity::doubt(rows, (*design, comparison.users?), &comparison.metric)
         });
         let top = pair.comparisons.iter().filter_map(|comparison| comparison.users).max();
         let outcomes = rows.iter().zip([design_a, design_b]).filter_map(|(rows, design)| {

@@ -334,7 +334,7 @@ fn conclude(family: &mut [Comparison], titles: &[String], workload: &WorkloadVie
 fn outcome(comparison: &Comparison) -> Outcome {
     let Some(ratio) = comparison.ratio else { return Outcome::Missing };
     let Some(p) = comparison.p_adjusted else { return Outcome::Single };
-    if comparison.p_equivalence.is_some_and(|p| p < SIGNIFICANT_P) {
+    if is_equal_by_chance(comparison) {
         return Outcome::Equivalent;
     }
     if p >= SIGNIFICANT_P {
@@ -367,7 +367,16 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
         (Some(low), Some(high)) => format!(" {}", factor_interval(low, high)),
         _ => String::new(),
     };
-    let conclusion = match comparison.outcome {
+    let conclusion = conclusion(comparison);
+    format!("{b} has {}{interval} {what} {a}{at}{conclusion}", factor(ratio))
+}
+
+/// How the text of a comparison ends.
+fn conclusion(comparison: &Comparison) -> String {
+    match comparison.outcome {
+        Outcome::Undecided if is_equal_by_chance(comparison) => {
+            format!(": not shown to be the same within {}", percent(EQUIVALENCE_MARGIN))
+        }
         Outcome::Undecided => format!(": no difference shown{}", more_repeats(comparison)),
         Outcome::Suggested => {
             ": not confirmed after correction for the number of comparisons".to_string()
@@ -375,12 +384,35 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
         Outcome::Equivalent => format!(": the same within {}", percent(EQUIVALENCE_MARGIN)),
         Outcome::Single => ": one pair of runs, no interval possible".to_string(),
         _ => String::new(),
-    };
-    format!("{b} has {}{interval} {what} {a}{at}{conclusion}", factor(ratio))
+    }
 }
 
-/// `; about 14 repeats would narrow the interval to 5 %`.
+/// Whether chance alone cannot hide a difference.
+fn is_equal_by_chance(comparison: &Comparison) -> bool {
+    comparison.p_equivalence.is_some_and(|p| p < SIGNIFICANT_P)
+}
+
+/// Whether an interval of a ratio has no difference that matters.
+pub(crate) fn is_equal((low, high): (f64, f64)) -> bool {
+    low >= (1.0 + EQUIVALENCE_MARGIN).recip() && high <= 1.0 + EQUIVALENCE_MARGIN
+}
+
+/// Takes back that two designs are the same, where chance cannot hide a difference, but something else can.
+pub(crate) fn not_shown_equal(comparison: &mut Comparison) {
+    if comparison.outcome != Outcome::Equivalent {
+        return;
+    }
+    let sentence = comparison.text.strip_suffix(&conclusion(comparison)).map(str::to_string);
+    comparison.outcome = Outcome::Undecided;
+    let sentence = sentence.unwrap_or_else(|| comparison.text.clone());
+    comparison.text = format!("{sentence}{}", conclusion(comparison));
+}
+
+/// `; about 14 repeats would narrow the interval to 5 %`. Nothing where it is as narrow already.
 pub(crate) fn more_repeats(comparison: &Comparison) -> String {
+    if is_equal_by_chance(comparison) {
+        return String::new();
+    }
     comparison.repeats_needed.map_or_else(String::new, |n| {
         let needed = count(n as u64, "repeat");
         format!("; about {needed} would narrow the interval to {}", percent(EQUIVALENCE_MARGIN))

@@ -9,6 +9,7 @@ use crate::analysis::{
     Ceiling, ClassExcess, Comparison, HostFactors, Peak, RungValidity, Scope, Validity,
 };
 use crate::axes::Axes;
+use crate::comparisons::{is_equal, not_shown_equal};
 use crate::digest::Digest;
 use crate::ladder::Group;
 use crate::metrics::LATENCY;
@@ -352,27 +353,42 @@ fn per_transaction(row: &RungValidity) -> String {
     }
 }
 
-/// What may be in doubt about a result of a design; `None` where it is unknown. Of a design that is not emulated, nothing.
-pub(crate) fn factors(
+/// What is in doubt about a result.
+#[derive(Clone, Copy)]
+pub(crate) struct Doubt {
+    factors: Factors,
+    /// Whether it is more than a valid result may have: such a result is used as it is.
+    is_large: bool,
+}
+
+impl Doubt {
+    const NONE: Doubt = Doubt { factors: Factors::EXACT, is_large: false };
+}
+
+/// What is in doubt about a result of a design; `None` where it is unknown. Of a design that is not emulated, nothing.
+pub(crate) fn doubt(
     validity: &[RungValidity],
     (design, users): (usize, u32),
     metric: &str,
-) -> Option<Factors> {
+) -> Option<Doubt> {
     let Some(row) = validity.iter().find(|row| (row.design, row.users) == (design, users)) else {
         let is_emulated = validity.iter().any(|row| row.design == design);
-        return (!is_emulated).then_some(Factors::EXACT);
+        return (!is_emulated).then_some(Doubt::NONE);
     };
     if row.no_device {
-        return Some(Factors::EXACT);
+        return Some(Doubt::NONE);
     }
     let HostFactors { low, high } = if metric == LATENCY { row.response } else { row.throughput }?;
-    Some(Factors { low, high })
+    Some(Doubt {
+        factors: Factors { low, high },
+        is_large: ignoring_ceiling(row) != Validity::Valid,
+    })
 }
 
 /// Adds the intervals with the host's share. `of` gives what is in doubt about the first (`false`) or second design of a comparison.
 pub(crate) fn widen(
     comparisons: &mut [Comparison],
-    of: impl Fn(&Comparison, bool) -> Option<Factors>,
+    of: impl Fn(&Comparison, bool) -> Option<Doubt>,
 ) {
     for comparison in comparisons {
         let Some(ratio) = comparison.ratio else { continue };
@@ -380,8 +396,11 @@ pub(crate) fn widen(
             continue;
         };
         let by_chance = comparison.low.zip(comparison.high).unwrap_or((ratio, ratio));
-        let (low, high) = Factors::widen(by_chance, over, base);
+        let (low, high) = Factors::widen(by_chance, over.factors, base.factors);
         (comparison.host_low, comparison.host_high) = (Some(low), Some(high));
+        if (base.is_large || over.is_large) && !is_equal((low, high)) {
+            not_shown_equal(comparison);
+        }
         // Only if it says more than what is there already.
         let wider = factor_interval(low, high);
         if wider != factor_interval(by_chance.0, by_chance.1) {
@@ -402,6 +421,6 @@ pub(crate) fn widen_within(
             Scope::Rung => comparison.users?,
             Scope::Peak => peaks.iter().find(|peak| peak.design == design)?.users,
         };
-        factors(validity, (design, users), &comparison.metric)
+        doubt(validity, (design, users), &comparison.metric)
     });
 }

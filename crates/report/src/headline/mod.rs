@@ -8,7 +8,8 @@ mod support;
 use underlay_record::conventions::finding as code;
 
 use crate::analysis::{
-    Answer, Aspect, Confidence, Finding, FindingSeverity, Outcome, Ratio, Scope, Validity, Verdict,
+    Answer, Aspect, Comparison, Confidence, Finding, FindingSeverity, Outcome, Ratio, Scope,
+    Validity, Verdict,
 };
 use crate::axes::Apart;
 use crate::comparisons::EQUIVALENCE_MARGIN;
@@ -166,8 +167,8 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
     };
     let obstacle = obstacle(results, contest);
     let validity = results.outcome_of(contest);
-    let explained = matches!(comparison.outcome, Outcome::Better | Outcome::Worse)
-        && ratio.host_low.zip(ratio.host_high).is_some_and(|(low, high)| low <= 1.0 && high >= 1.0);
+    let explained =
+        matches!(comparison.outcome, Outcome::Better | Outcome::Worse) && host_explains(comparison);
     let answer = match (&obstacle, comparison.outcome) {
         (Some(_), _) | (_, Outcome::Missing) => Answer::NotComparable,
         _ if validity == Some(Validity::HostLimited) || explained => Answer::HostLimited,
@@ -199,6 +200,12 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
     (verdict.confidence, verdict.confidence_reasons) =
         confidence(results, (contest, answer), comparison);
     verdict
+}
+
+/// Whether the host's share may be the whole difference.
+fn host_explains(comparison: &Comparison) -> bool {
+    let interval = comparison.host_low.zip(comparison.host_high);
+    interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0)
 }
 
 /// Why the numbers of the contest do not measure what they should.
@@ -317,16 +324,20 @@ fn host_limited(results: &Results<'_>, contest: Contest, times: &str, kind: &str
 
 /// Where the designs do differ although they do not at the top: a ladder that ends in a common limit,
 /// the processors for example, would otherwise hide what the storage does below it. What was not confirmed
-/// after the correction for the number of rungs is no more of a difference here than in the table.
+/// after the correction for the number of rungs is no more of a difference here than in the table, and what this host did is
+/// no more an answer here than in the headline.
 fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     let (a, b) = (contest.best.min(contest.next), contest.best.max(contest.next));
     let ahead: Vec<(usize, f64, u32)> = results
         .comparisons
         .iter()
         .filter(|c| (c.a, c.b) == (a, b) && c.metric == "headline" && c.scope == Scope::Rung)
-        .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse))
+        .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse) && !host_explains(c))
         .filter_map(|c| {
             let (ratio, users) = (c.ratio?, c.users?);
+            if [a, b].into_iter().any(|design| results.is_host_limited(design, users)) {
+                return None;
+            }
             Some(if ratio > 1.0 { (b, ratio, users) } else { (a, 1.0 / ratio, users) })
         })
         .collect();

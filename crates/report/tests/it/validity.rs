@@ -2,7 +2,9 @@
 
 use tempfile::tempdir;
 use underlay_report::Analysis;
-use underlay_report::analysis::{Answer, Comparison, Confidence, RungValidity, Scope, Validity};
+use underlay_report::analysis::{
+    Answer, Comparison, Confidence, Outcome, RungValidity, Scope, Validity,
+};
 
 use crate::synthetic::{Scenario, null, nvme, record, sata, scenario};
 
@@ -172,4 +174,54 @@ fn a_design_that_only_a_design_without_a_device_unmasks() {
     assert_eq!(found.verdict.answer, Answer::HostLimited, "{}", found.verdict.headline);
     assert!(!found.verdict.headline.contains("NVMe"), "{}", found.verdict.headline);
     assert!(!found.verdict.headline.contains("No delay"), "{}", found.verdict.headline);
+}
+
+/// Two designs of equal devices, of which the host adds so much to I/O, as a share of its time.
+fn equal(host_adds: f64) -> Analysis {
+    let mut other = nvme();
+    (other.name, other.title) = ("other", "Other");
+    let mut same = quick(scenario(vec![other, nvme()]));
+    (same.host_adds, same.run_noise) = (Some(host_adds), 0.002);
+    (same.repeats, same.measure_s) = (5, 30);
+    analysis(&same)
+}
+
+#[test]
+fn designs_are_the_same_only_if_the_host_cannot_hide_a_difference() {
+    let found = equal(0.01);
+    let headline = &found.verdict.headline;
+    assert_eq!(found.verdict.answer, Answer::Equivalent, "{headline}");
+    assert_eq!(top(&found).outcome, Outcome::Equivalent);
+    assert!(found.comparisons.iter().all(contains));
+
+    let found = equal(0.3);
+    let (headline, top) = (&found.verdict.headline, top(&found));
+    assert!(row(&found, 0, 4).outcome == Validity::Bounded, "{}", row(&found, 0, 4).text);
+    assert!(top.p_equivalence.unwrap() < 0.05, "by chance alone they are the same: {top:?}");
+    assert_eq!(top.outcome, Outcome::Undecided, "{top:?}");
+    assert!(top.text.contains(": not shown to be the same within 5 %; ["), "{}", top.text);
+    assert!(top.text.ends_with("] with the host's share"), "{}", top.text);
+    assert_eq!(found.verdict.answer, Answer::NoDifferenceShown, "{headline}");
+    assert!(headline.starts_with("No difference shown between"), "{headline}");
+    assert!(headline.contains("] with the host's share"), "{headline}");
+    let reasons = &found.verdict.confidence_reasons;
+    assert!(reasons.iter().all(|reason| !reason.contains("repeats would")), "{reasons:?}");
+}
+
+#[test]
+fn one_design_alone_that_is_the_host_is_not_named() {
+    let mut alone = crowded(quick(scenario(vec![nvme()])));
+    alone.null_twin = true;
+    // Its best rung is the one with the twin.
+    alone.users = vec![12];
+    let found = analysis(&alone);
+    let headline = &found.verdict.headline;
+    assert_eq!(found.verdict.answer, Answer::SingleDesign);
+    assert_eq!(found.verdict.validity, Some(Validity::HostLimited));
+    assert!(headline.starts_with("This host, not a device, does "), "{headline}");
+    assert!(!headline.contains("NVMe"), "{headline}");
+
+    alone.designs = vec![sata()];
+    let found = analysis(&alone);
+    assert!(found.verdict.headline.starts_with("SATA does "), "{}", found.verdict.headline);
 }
