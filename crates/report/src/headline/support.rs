@@ -291,7 +291,8 @@ fn differing(next: &[BudgetPart], best: &[BudgetPart]) -> Option<(TimeClass, [f6
         .filter(|(_, [next, best])| next - best >= TELLING)
 }
 
-/// What limits a design: what sampling names, and what an experiment at the same rung says of that.
+/// What limits a design: what sampling names, and what an experiment at the same rung says of that. Without one it is called
+/// *observed*.
 pub(super) fn bottleneck_sentence(
     results: &Results<'_>,
     design: usize,
@@ -304,27 +305,32 @@ pub(super) fn bottleneck_sentence(
         LimitMode::Capacity => "; more users hardly increase throughput",
         LimitMode::Unknown => "",
     };
-    let tested = match results.check_of(design, users) {
-        None => String::new(),
+    let (name, tested) = match results.check_of(design, users) {
+        None => ("Observed bottleneck", String::new()),
         Some(check) => match (check.agreement, &check.class) {
             // The experiment names something else, names what sampling could not, or contradicts it.
             (Agreement::ByExperiment, Some(_)) | (Agreement::NotConfirmed, _) => {
                 return Some(format!("Bottleneck of {title}, {}{explained}.", check.sentence));
             }
-            (Agreement::Confirmed, _) => format!("; {}", causal::confirmation(check, found)),
-            (Agreement::TooShort, _) => {
-                "; the causal check was too short to confirm it".to_string()
+            (Agreement::Confirmed, _) => {
+                ("Bottleneck", format!("; {}", causal::confirmation(check, found)))
             }
-            (Agreement::Observed, _) => {
-                "; not tested by experiment, as it cannot be slowed here".to_string()
-            }
-            (Agreement::ByExperiment, None) => {
-                "; no resource that was slowed matters noticeably".to_string()
-            }
+            (Agreement::TooShort, _) => (
+                "Observed bottleneck",
+                "; the causal check was too short to confirm it".to_string(),
+            ),
+            (Agreement::Observed, _) => (
+                "Observed bottleneck",
+                "; not tested by experiment, as it cannot be slowed here".to_string(),
+            ),
+            (Agreement::ByExperiment, None) => (
+                "Observed bottleneck",
+                "; no resource that was slowed matters noticeably".to_string(),
+            ),
         },
     };
     (found.class != "inconclusive")
-        .then(|| format!("Bottleneck of {title}: {}{explained}{tested}.", found.sentence))
+        .then(|| format!("{name} of {title}: {}{explained}{tested}.", found.sentence))
 }
 
 /// What of the hosts of a design's cluster is busy.

@@ -36,6 +36,9 @@ pub(super) fn ladder(page: &mut Page, analysis: &Analysis) {
         note.push_str(&format!("; latency: {whose}, from the intended start"));
     }
     page.note(&format!("{note}."));
+    if let Some(text) = common_working_set(&analysis.rungs) {
+        page.note(&format!("Each rung {text}."));
+    }
     let within_run = |rung: &Rung| {
         rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::WithinRun)
     };
@@ -89,7 +92,8 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     if rungs.iter().any(|rung| rung.metrics.contains_key("server_cpu_idle")) {
         columns.push(text("host idle", 7, &metric("cpu_idle", percent)));
     }
-    if rungs.iter().any(|rung| rung.working_set.is_some()) {
+    let has_working_sets = rungs.iter().any(|rung| rung.working_set.is_some());
+    if has_working_sets && common_working_set(rungs).is_none() {
         let touched = |rung: &Rung| rung.working_set.as_ref().map(|set| set.text.clone());
         columns.push(left(text("working set", 8, &touched)));
     }
@@ -101,6 +105,13 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
         columns.push(left(text("", 0, &mark)));
     }
     columns
+}
+
+/// What all rungs touch, where that is the same: said once, below the table.
+fn common_working_set(rungs: &[Rung]) -> Option<&str> {
+    let first = rungs.first()?.working_set.as_ref()?;
+    let is_same = |rung: &Rung| rung.working_set.as_ref().is_some_and(|set| set.text == first.text);
+    rungs.iter().all(is_same).then_some(first.text.as_str())
 }
 
 /// Whether a design or this host was measured.

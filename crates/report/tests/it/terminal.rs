@@ -1,5 +1,6 @@
 //! The summary in a terminal, as it is printed.
 
+use underlay_report::analysis::WorkingSet;
 use underlay_report::{Colour, terminal_summary};
 
 use crate::answers::analysis;
@@ -65,4 +66,25 @@ fn colour_changes_nothing_but_colour() {
         stripped.extend(piece.split_once('m').map(|(_, text)| text));
     }
     assert_eq!(stripped, plain);
+}
+
+#[test]
+fn what_the_rungs_touch_is_said_once_or_per_rung() {
+    let mut found = analysis(&scenario(vec![sata(), nvme()]));
+    let set = |text: &str| {
+        let (touched_bytes, memory_bytes) = (Some(0.9e9), Some(0.3e9));
+        Some(WorkingSet { share: 1.0, touched_bytes, memory_bytes, text: text.to_string() })
+    };
+    for rung in &mut found.rungs {
+        rung.working_set = set("touches 0.9 GB, 0.3 GB fits");
+    }
+    for width in [80, 160] {
+        let text = terminal_summary(&found, width, Colour::Never);
+        assert!(text.contains("Each rung touches 0.9 GB, 0.3 GB fits."), "{text}");
+        assert!(!text.contains("working set"), "{text}");
+    }
+    found.rungs[0].working_set = set("touches 0.1 GB, all of it fits");
+    let text = terminal_summary(&found, 200, Colour::Never);
+    assert!(text.contains("working set") && !text.contains("Each rung"), "{text}");
+    assert!(text.contains("touches 0.1 GB, all of it fits"), "{text}");
 }
