@@ -88,8 +88,161 @@ pub(crate) fn growth(rungs: &[&Rung]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::growth;
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+    use underlay_core::{Evidence, Nanos, RootSeed};
+    use underlay_record::{Execution, ExecutionStatus, Manifest, Run, RunId, RunStatus};
+
+    use super::{growth, of};
     use crate::analysis::{Rung, WorkingSet};
+    use crate::digest::Digest;
+    use crate::timelines::SeriesCatalogue;
+    use crate::workload_view::WorkloadView;
+
+    /// A record with this plan and a run for each of these: its design and its documents by name.
+    fn digest(plan: Value, runs: &[(u32, Value)]) -> Digest {
+        let run = |(design, _): &(u32, Value)| Run {
+            id: RunId(i64::from(*design)),
+            design: *design,
+            repeat: 1,
+            order: *design,
+            begin: Nanos::ZERO,
+            end: None,
+            origin_wall_ns: 0,
+            status: RunStatus::Finished,
+            reason: None,
+            superseded_by: None,
+        };
+        let documents = |(_, found): &(u32, Value)| -> BTreeMap<String, Value> {
+            found.as_object().expect("documents by name").clone().into_iter().collect()
+        };
+        Digest {
+            workload: WorkloadView::of(&plan),
+            manifest: Manifest {
+                study_name: "study".to_string(),
+                title: String::new(),
+                question: String::new(),
+                evidence: Evidence::Emulated,
+                seed: RootSeed(1),
+                identity: String::new(),
+                started_wall_ns: 0,
+                plan,
+                host: Value::Null,
+                software: Value::Null,
+            },
+            execution: Execution {
+                status: ExecutionStatus::Finished,
+                finished_wall_ns: None,
+                sessions: 1,
+            },
+            time_dilation: 1,
+            designs: Vec::new(),
+            runs: runs.iter().map(run).collect(),
+            run_rows: Vec::new(),
+            windows: Vec::new(),
+            twins: Vec::new(),
+            databases: Vec::new(),
+            catalogue: SeriesCatalogue::default(),
+            lines: Vec::new(),
+            checks: Vec::new(),
+            sources: Vec::new(),
+            emulation: Vec::new(),
+            operations: Vec::new(),
+            causal: Vec::new(),
+            documents: runs.iter().map(documents).enumerate().collect(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Two designs; the second one has more memory.
+    fn plan(tpcc: Value) -> Value {
+        json!({
+            "designs": [{}, { "engine": { "memory_limit_bytes": 900_000_000 } }],
+            "engine": { "memory_limit_bytes": 300_000_000 },
+            "workload": { "tpcc": tpcc },
+        })
+    }
+
+    fn engine(data_bytes: u64) -> Value {
+        json!({ "engine": { "data_bytes": data_bytes } })
+    }
+
+    fn set(share: f64, touched: f64, memory: f64, text: &str) -> Option<WorkingSet> {
+        Some(WorkingSet {
+            share,
+            touched_bytes: Some(touched),
+            memory_bytes: Some(memory),
+            text: text.to_string(),
+        })
+    }
+
+    #[test]
+    fn users_touch_the_warehouses_that_they_have() {
+        let fixed = plan(json!({ "warehouses": 16 }));
+        let found = digest(fixed, &[(0, engine(1_600_000_000))]);
+        let cases = [
+            (0, 2, set(0.125, 0.2e9, 0.3e9, "touches 0.2 GB, all of it fits")),
+            (0, 4, set(0.25, 0.4e9, 0.3e9, "touches 0.4 GB, 0.3 GB fits")),
+            // More users than warehouses share them.
+            (0, 64, set(1.0, 1.6e9, 0.3e9, "touches 1.6 GB, 0.3 GB fits")),
+            // The design's own limit counts; the size is that of the other one, as long as it has no run.
+            (1, 4, set(0.25, 0.4e9, 0.9e9, "touches 0.4 GB, all of it fits")),
+        ];
+        for (design, users, expected) in cases {
+            assert_eq!(of(&found, design, users), expected, "design {design}, {users} users");
+        }
+    }
+
+    #[test]
+    fn users_that_draw_their_warehouse_touch_all() {
+        let drawn = plan(json!({ "warehouses": 16, "home_warehouse": "drawn" }));
+        let found = digest(drawn, &[(0, engine(1_600_000_000))]);
+        let expected = set(1.0, 1.6e9, 0.3e9, "touches 1.6 GB, 0.3 GB fits");
+        assert_eq!(of(&found, 0, 1), expected);
+    }
+
+    #[test]
+    fn a_design_has_the_size_of_its_own_runs_and_the_smaller_memory() {
+        let fixed = plan(json!({ "warehouses": 16 }));
+        let settings = json!({
+            "engine": { "data_bytes": 3_200_000_000_u64 },
+            "engine-settings": {
+                "innodb_buffer_pool_size": { "value": "200000000", "source": "file" },
+            },
+        });
+        let found = digest(fixed, &[(0, engine(1_600_000_000)), (1, settings)]);
+        let expected = set(0.25, 0.8e9, 0.2e9, "touches 0.8 GB, 0.2 GB fits");
+        assert_eq!(of(&found, 1, 4), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_claimed() {
+        let share = |found: Option<WorkingSet>| {
+            let found = found.expect("something is known");
+            assert_eq!(found.touched_bytes, None);
+            (found.share, found.text)
+        };
+        // No run says how large the database is.
+        let empty = digest(plan(json!({ "warehouses": 16 })), &[]);
+        let expected = (0.25, "reaches 4 of 16 warehouses".to_string());
+        assert_eq!(share(of(&empty, 0, 4)), expected);
+
+        // Another workload: all of it, whatever memory there is.
+        let other = json!({ "designs": [{}], "workload": { "sysbench": {} } });
+        assert_eq!(of(&digest(other.clone(), &[]), 0, 4), None);
+        let all = of(&digest(other, &[(0, engine(1_600_000_000))]), 0, 4).expect("its size");
+        assert_eq!((all.share, all.memory_bytes), (1.0, None));
+        assert_eq!(all.text, "touches 1.6 GB");
+
+        // A job has no users.
+        let job = json!({
+            "designs": [{}],
+            "workload": { "tpcc": { "warehouses": 16 } },
+            "outcome": { "kind": "job", "counted": "rows" },
+        });
+        assert_eq!(of(&digest(job, &[(0, engine(1_600_000_000))]), 0, 4), None);
+    }
 
     fn rung(users: u32, share: f64) -> Rung {
         let touched = 0.9e9 * share;

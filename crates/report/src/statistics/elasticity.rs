@@ -127,7 +127,7 @@ impl Elasticity {
 
 #[cfg(test)]
 mod tests {
-    use super::{Period, change_effects};
+    use super::{Elasticity, Period, change_effects};
     use crate::statistics::holm;
     use crate::synthetic_series::{normal, stream};
     use proptest::prelude::{prop_assert, proptest};
@@ -186,6 +186,43 @@ mod tests {
         // 20 % faster: 1 / (0.4 + 0.6 / 1.2).
         let (ratio, ..) = effects[0].unwrap().of_rate(FACTOR).predicted_rate(1.0 / 1.2);
         assert!((ratio - 1.0 / 0.9).abs() < 1e-9, "{ratio}");
+    }
+
+    /// A transaction whose time is a sum takes `1 - share + share * factor` of its time, and the rate is the inverse.
+    #[test]
+    fn predictions_are_those_of_a_sum_of_times() {
+        for share in [0.0, 0.1, 0.5, 0.9, 1.0] {
+            let periods = check(&[share], Noise { scatter: 0.0, ..QUIET }, 1);
+            let known = change_effects(&periods, 1)[0].unwrap().of_rate(FACTOR);
+            for factor in [0.5, 1.0 / 1.2, 1.0, 2.0] {
+                let (value, low, high) = known.predicted_rate(factor);
+                let expected = 1.0 / (1.0 - share + share * factor);
+                for found in [value, low, high] {
+                    let error = (found - expected).abs();
+                    assert!(error < 1e-9, "{share} at {factor}: {found}, not {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_prediction_is_that_of_the_elasticity() {
+        let faster = 1.0 / 1.2;
+        let cases = [
+            // 20 % faster: 1 / (1 - share / 6).
+            ((0.6, 0.3, 0.9), faster, [1.0 / 0.9, 1.0 / 0.95, 1.0 / 0.85]),
+            // Slower: the larger share is the lower rate.
+            ((0.6, 0.3, 0.9), 2.0, [1.0 / 1.6, 1.0 / 1.9, 1.0 / 1.3]),
+            // More than all of the time cannot become faster.
+            ((1.3, 0.9, 1.7), faster, [1.2, 1.0 / 0.85, 1.2]),
+            ((-0.1, -0.3, 0.3), faster, [1.0, 1.0, 1.0 / 0.95]),
+        ];
+        for ((value, low, high), factor, expected) in cases {
+            let (value, low, high) = Elasticity { value, low, high }.predicted_rate(factor);
+            for (found, expected) in [value, low, high].into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-9, "{found} at {factor}, not {expected}");
+            }
+        }
     }
 
     #[test]

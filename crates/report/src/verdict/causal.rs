@@ -363,7 +363,7 @@ pub(crate) fn title(resource: &str) -> &'static str {
 mod tests {
     use super::{confirmation, judge as judge_all};
     use crate::analysis::{
-        Agreement, Bottleneck, BudgetPart, CausalCheck, Confidence, LimitMode, TimeClass,
+        Agreement, Bottleneck, BudgetPart, CausalCheck, Confidence, LimitMode, Reaction, TimeClass,
     };
     use crate::observed::{CausalFacts, CausalPeriod};
     use crate::synthetic_series::{normal, stream};
@@ -599,5 +599,42 @@ mod tests {
         assert!((log.throughput.value - 0.6).abs() < 0.1, "{:?}", log.throughput);
         assert!((log.p95.expect("there are response times").value - 0.6).abs() < 0.1);
         assert!(judge(&facts(&with(&[]), false), None).resources[0].what_if.is_none());
+    }
+
+    /// What the log does when it is 20 % faster: as predicted, and as measured.
+    fn faster_log(facts: &CausalFacts) -> (Reaction, Reaction) {
+        let found = judge(facts, None);
+        let log = found.resources.iter().find(|it| it.resource == "log").expect("it was changed");
+        let what_if = log.what_if.expect("it was asked for");
+        (what_if.predicted, what_if.measured.expect("it was made faster"))
+    }
+
+    #[test]
+    fn predicted_and_measured_gains_are_those_of_the_share_of_time() {
+        for share in [0.3, 0.6, 0.9] {
+            let (predicted, measured) = faster_log(&facts(&with(&[(Resource::Log, share)]), true));
+            let expected = 1.0 / (1.0 - share / 6.0);
+            let found = format!("{share}: {predicted:?} {measured:?}, not {expected}");
+            // Four standard deviations of three periods with 1 % of noise; an error of the elasticity counts for a sixth.
+            assert!((predicted.value - expected).abs() < 0.015, "{found}");
+            assert!((measured.value - expected).abs() < 0.03, "{found}");
+            assert!(predicted.low > 1.0 && measured.low > 1.0, "{found}");
+            let overlap = predicted.low <= measured.high && measured.low <= predicted.high;
+            assert!(overlap, "{found}");
+        }
+    }
+
+    #[test]
+    fn a_gain_that_is_not_there_contradicts_its_prediction() {
+        let mut facts = facts(&with(&[(Resource::Log, 0.6)]), true);
+        for period in &mut facts.periods {
+            if period.resource == Some(Resource::Log) && period.factor < 1.0 {
+                // As if the log had stayed as it was.
+                period.rate *= 0.9;
+            }
+        }
+        let (predicted, measured) = faster_log(&facts);
+        assert!((measured.value - 1.0).abs() < 0.03, "{measured:?}");
+        assert!(measured.high < predicted.low, "{predicted:?} {measured:?}");
     }
 }
