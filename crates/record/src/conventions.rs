@@ -202,6 +202,8 @@ pub mod finding {
     pub const SIMULATED: &str = "simulated";
     /// The execution was not in real time.
     pub const TIME_DILATION: &str = "time-dilation";
+    /// A design needs a larger factor than `auto` chooses, so the host's share is above the aim.
+    pub const TIME_DILATION_LIMITED: &str = "time-dilation-limited";
 }
 
 /// Series of the source [`source::DRIVER`].

@@ -99,6 +99,8 @@ pub enum TimeDilation {
 impl TimeDilation {
     /// Real time.
     pub const NONE: TimeDilation = TimeDilation::Factor(Dilation::NONE);
+    /// The largest factor that `auto` chooses. Users have to ask for a study that takes longer.
+    pub const AUTO_MAX: u32 = 16;
 
     /// Whether it is real time for certain.
     pub fn is_none(self) -> bool {

@@ -45,19 +45,25 @@ pub fn decide(
             .map_err(|error| unread(&error))?;
     }
     if dilation.is_dilated() {
-        recorder.finding(&notice(plan, dilation)).map_err(|error| unread(&error))?;
+        let is_block_load = plan.workload.kind.block().is_some();
+        recorder.finding(&notice(is_block_load, dilation)).map_err(|error| unread(&error))?;
+    }
+    if let Some(shortfall) = pilot::shortfall(&seen) {
+        recorder.finding(&shortfall).map_err(|error| unread(&error))?;
     }
     Ok(dilation)
 }
 
 /// What every reader of the results must know.
-fn notice(plan: &Plan, dilation: Dilation) -> Finding {
+fn notice(is_block_load: bool, dilation: Dilation) -> Finding {
     let factor = dilation.factor();
-    let processors = match plan.workload.kind.block() {
-        Some(_) => "; the load generator ran at full processor speed".to_string(),
-        None => format!(
+    let processors = match is_block_load {
+        true => "; the load generator ran at full processor speed".to_string(),
+        // Decisions 0108 and 0114 have the measurements.
+        false => format!(
             "; a session had 1/{factor} of a processor's speed; the load generator and the server's background \
-             processes ran at full speed"
+             processes ran at full speed. Throughput limited by storage is within 10 % of that in \
+             real time; throughput limited by processors or locks may differ by about 20 %"
         ),
     };
     Finding {
@@ -74,4 +80,28 @@ fn notice(plan: &Plan, dilation: Dilation) -> Finding {
 
 fn factor(content: &Value) -> Option<Dilation> {
     Dilation::new(u32::try_from(content["factor"].as_u64()?).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::notice;
+    use underlay_core::Dilation;
+
+    #[test]
+    fn the_notice_of_a_database_says_how_far_off_its_results_may_be() {
+        let dilation = Dilation::new(4).expect("in range");
+        let text = notice(false, dilation).text;
+        for part in [
+            "time dilation 4: everything took 4 times as long",
+            "1/4 of a processor's speed",
+            "limited by storage is within 10 %",
+            "limited by processors or locks may differ by about 20 %",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains("  "), "{text}");
+        // A block load has neither sessions nor locks.
+        let text = notice(true, dilation).text;
+        assert!(text.ends_with("the load generator ran at full processor speed"), "{text}");
+    }
 }

@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 use underlay_blockio::load::write_all;
-use underlay_blockio::{Job, Target, run};
+use underlay_blockio::{BlockIoError, Job, Target, run};
 use underlay_core::{Bytes, Dilation, Nanos};
 use underlay_datastore::{Context, Timing, open};
 use underlay_host::{StateDir, Teardown};
-use underlay_study::{DesignPlan, Plan, find_io_profile};
+use underlay_record::conventions::finding;
+use underlay_record::{Finding, Severity};
+use underlay_study::{DesignPlan, Plan, TimeDilation, find_io_profile};
 use underlay_workload::block::Content;
 
 use crate::lab::abort::{Abort, During};
@@ -22,8 +24,8 @@ use crate::lab::run::{datastore_spec, volume_requests};
 /// A design whose requests take this host itself at most this share of the modelled time, before answers are sent early to
 /// make up for it, is not the host's.
 const HOST_SHARE_MAX: f64 = 0.2;
-/// A study that takes longer than this is left to the user to ask for.
-const FACTOR_MAX: u32 = 16;
+/// What `auto` chooses at most.
+const FACTOR_MAX: u32 = TimeDilation::AUTO_MAX;
 /// Slow enough that the fastest device can be modelled.
 const PILOT_FACTOR: u32 = 8;
 /// What the requests go to.
@@ -85,7 +87,10 @@ fn of_design(
         interval: MEASURE,
         seed: plan.seed,
     };
-    run(&target, &job, &mut interrupt::requested).during("load the datastore")?;
+    match run(&target, &job, &mut interrupt::requested) {
+        Err(BlockIoError::Interrupted) => return Err(Abort::Interrupted),
+        ended => ended.during("load the datastore")?,
+    };
     let timing = datastore.timing().during("read the datastore's timing")?;
     drop(target);
     datastore.close().during("remove the datastore")?;
@@ -101,14 +106,45 @@ pub fn factor(seen: &[Seen]) -> Dilation {
     Dilation::new(needed).unwrap_or_default()
 }
 
+/// What readers must know if a design needs a larger factor than the largest.
+pub fn shortfall(seen: &[Seen]) -> Option<Finding> {
+    let worst = seen.iter().max_by_key(|seen| seen.needed())?;
+    let (needed, used) = (worst.needed(), worst.factor());
+    if needed <= used {
+        return None;
+    }
+    let share = worst.host.0 as f64 / (worst.modelled.0 as f64 * f64::from(used));
+    Some(Finding {
+        run: None,
+        severity: Severity::Warning,
+        code: finding::TIME_DILATION_LIMITED.to_string(),
+        text: format!(
+            "design `{}` needs time dilation {needed}, but `auto` chooses at most {used}: this \
+             host takes {:.0} % of the modelled time of a request, more than the {:.0} % aimed at; \
+             --time-dilation {} makes its share smaller",
+            worst.design,
+            share * 100.0,
+            HOST_SHARE_MAX * 100.0,
+            needed.min(Dilation::MAX),
+        ),
+        data: json!({ "design": worst.design, "needed": needed, "used": used }),
+    })
+}
+
 impl Seen {
+    /// The factor that is chosen for this design.
     fn factor(&self) -> u32 {
+        self.needed().min(FACTOR_MAX)
+    }
+
+    /// The smallest factor at which the host's share is small, however large it is.
+    fn needed(&self) -> u32 {
         let allowed = self.modelled.0 as f64 * HOST_SHARE_MAX;
         // Without a modelled delay there is nothing to tell apart from the host.
         if self.host == Nanos::ZERO || allowed < 1.0 {
             return 1;
         }
-        ((self.host.0 as f64 / allowed).ceil() as u32).clamp(1, FACTOR_MAX)
+        ((self.host.0 as f64 / allowed).ceil() as u32).max(1)
     }
 
     /// For the record.
@@ -124,8 +160,10 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::{FACTOR_MAX, Seen, factor};
+    use super::{FACTOR_MAX, Seen, factor, shortfall};
+    use serde_json::json;
     use underlay_core::Nanos;
+    use underlay_record::Severity;
 
     fn seen(host_us: u64, modelled_us: u64) -> Seen {
         let (host, modelled) = (Nanos::from_micros(host_us), Nanos::from_micros(modelled_us));
@@ -144,5 +182,22 @@ mod tests {
     fn a_design_without_delays_does_not_decide() {
         assert_eq!(factor(&[seen(0, 0)]).factor(), 1);
         assert_eq!(factor(&[]).factor(), 1);
+    }
+
+    #[test]
+    fn a_larger_factor_than_the_largest_is_reported() {
+        assert_eq!(shortfall(&[]), None);
+        assert_eq!(shortfall(&[seen(60, 60), seen(0, 0)]), None);
+        let found = shortfall(&[seen(64, 16), seen(60, 60)]).expect("a finding");
+        assert_eq!(found.severity, Severity::Warning);
+        assert_eq!(found.data, json!({ "design": "d", "needed": 20, "used": FACTOR_MAX }));
+        for part in ["needs time dilation 20,", "at most 16:", " 25 % of", " 20 % aimed at"] {
+            assert!(found.text.contains(part), "{}", found.text);
+        }
+        assert!(found.text.contains("--time-dilation 20 makes"), "{}", found.text);
+        // No factor is larger than the largest that can be asked for.
+        let found = shortfall(&[seen(900, 10)]).expect("a finding");
+        assert!(found.text.contains("needs time dilation 450,"), "{}", found.text);
+        assert!(found.text.contains("--time-dilation 64 makes"), "{}", found.text);
     }
 }
