@@ -1,11 +1,13 @@
 //! Studies whose workload is a block load, end to end: emulated devices, a design without delays, a real folder, an interruption,
 //! and the same study in virtual time. No database server is involved.
 
-use crate::common::Bench;
+use crate::common::{Bench, Ended};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use underlay_record::conventions::{document, finding};
+use underlay_record::{Record, Run};
 
 /// Two drives, each so small a part of itself that this host is far faster.
 const DEVICES: &str = r#"
@@ -135,6 +137,93 @@ fn a_dilated_load_is_recorded_in_design_time() {
     assert!((0.75..1.33).contains(&ratio), "{ratio} of {plain} IOPS");
     let p95 = &dilated["rungs"][0]["latencies"][0]["p95_ns"];
     assert!(p95.is_null() || p95.as_f64().is_none_or(|p95| p95 < 100e6), "{p95}");
+}
+
+/// How many runs of a record have opened their datastore.
+fn runs_prepared(record: &Path) -> usize {
+    let Ok(record) = Record::open_read_only(record) else { return 0 };
+    let is_prepared = |run: &Run| {
+        let phases = record.phases(Some(run.id));
+        phases.is_ok_and(|phases| phases.iter().any(|phase| phase.end.is_some()))
+    };
+    record.runs().map_or(0, |runs| runs.iter().filter(|run| is_prepared(run)).count())
+}
+
+/// Executes `blocks.toml` with time dilation `auto` until so many runs have opened their datastore.
+fn interrupted_after(bench: &Bench, runs: usize) {
+    let arguments = ["run", "blocks.toml", "--out", "blocks.sqlite", "--no-progress"];
+    let mut child = bench
+        .underlay()
+        .args(arguments)
+        .args(["--time-dilation", "auto"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let record = bench.path().join("blocks.sqlite");
+    let until = Instant::now() + Duration::from_secs(60);
+    while runs_prepared(&record) < runs
+        && Instant::now() < until
+        && child.try_wait().expect("a child").is_none()
+    {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    if child.try_wait().expect("a child").is_none() {
+        // SAFETY: the process is a child that has not been waited for.
+        unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) };
+    }
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(runs_prepared(&record), runs, "{}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+}
+
+/// The pilot decides for all designs before the first run. A resumed execution keeps the factor.
+/// No window is measured: its length would depend on the factor.
+#[test]
+fn the_fastest_design_decides_the_time_dilation_once() {
+    if let Some(reason) = cannot_emulate() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let designs = "[volumes.data]\ncapacity = \"128MiB\"\n\
+                   [[design]]\nuse = \"kingston-nvme\"\nname = \"fast\"\n\
+                   [[design]]\nuse = \"hdd\"\nname = \"slow\"\n";
+    let load = "threads = 1\nqueue-depth = 1\nverify = false";
+    bench.write("blocks.toml", &study(designs, load, "null-twin = false"));
+    let open = || Record::open_read_only(&bench.path().join("blocks.sqlite")).expect("a record");
+    let decision = || {
+        let decided = open().document(None, document::TIME_DILATION).expect("it is readable");
+        decided.expect("what decided")
+    };
+
+    interrupted_after(&bench, 1);
+    let decided = decision();
+    assert_eq!(decided["asked"], "auto");
+    let pilot = decided["pilot"].as_array().expect("a row per design");
+    let names: Vec<&str> = pilot.iter().filter_map(|row| row["design"].as_str()).collect();
+    assert_eq!(names, ["fast", "slow"]);
+    let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+    for row in pilot {
+        assert!(number(row, "host_ns") > 0 && number(row, "modelled_ns") > 0, "{decided:#}");
+    }
+    let factors: Vec<u64> = pilot.iter().map(|row| number(row, "factor")).collect();
+    let factor = number(&decided, "factor");
+    assert_eq!(Some(factor), factors.iter().copied().max(), "{decided:#}");
+    // A mean request takes the SSD about 75 us and the disk several ms. A fifth of that is allowed.
+    assert!(factors[0] >= 2 && factors[1] == 1, "{decided:#}");
+
+    interrupted_after(&bench, 2);
+    assert_eq!(decision(), decided, "a resumed execution keeps its factor");
+    let findings = open().findings().expect("they are readable");
+    let found: Vec<&str> = findings
+        .iter()
+        .filter(|found| found.code == finding::TIME_DILATION)
+        .map(|found| found.text.as_str())
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(&format!("time dilation {factor}: ")), "{found:?}");
 }
 
 #[test]
