@@ -1,5 +1,7 @@
 //! `underlay volume` as users meet it: volumes that outlive programs, kills and stops; clear refusals; nothing left behind.
 
+mod killed_cluster;
+
 use crate::common::{Bench, Ended};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
