@@ -94,6 +94,15 @@ for engine in postgresql mariadb; do
   done
 done
 
+echo "== the quickstart with a third design that has no delay: NVMe must stay clearly below it"
+{
+  cat crates/study/builtin/studies/quickstart.toml
+  printf '\n[[design]]\nuse = "null"\n'
+} >"$out/quickstart-null.toml"
+rm -rf "$out/quickstart-null.sqlite"
+target/release/underlay run "$out/quickstart-null.toml" --out "$out/quickstart-null.sqlite" --no-progress --json \
+  >"$out/quickstart-null.json"
+
 echo "== virtual time: simulated I/Os and transactions per CPU-second, full write buffers, shares of resync"
 for program in simulation_rate cluster_speed engine_speed filling_buffer resync_shares; do
   "$examples/$program" | tee "$out/${program//_/-}.txt"
