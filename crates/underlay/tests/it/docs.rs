@@ -1,6 +1,6 @@
 //! The documentation against the repository and the program: links lead somewhere, commands use
-//! options that exist, pages stay readable, the table of published ratios is that of the atlas. It does not judge what
-//! the pages say.
+//! options that exist, pages stay readable, the table of published ratios is that of the atlas, and the exit codes are those
+//! of the program. It does not judge what the pages say.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,37 @@ fn the_table_of_published_ratios_is_that_of_the_atlas() {
         }
     }
     assert_eq!(rows.len(), expected, "rows of the table, headline ratios of the atlas");
+}
+
+/// Each code that the program declares, once and in the same order, and no other one.
+#[test]
+fn the_reference_lists_the_exit_codes_that_are_declared() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is readable");
+    let page = read("docs/reference.md");
+    let (_, section) = page.split_once("\n## Exit codes\n").expect("a section");
+    let section = section.lines().take_while(|line| !line.starts_with('#'));
+    // Without the head of the table and the line below it.
+    let rows = section.filter(|line| line.starts_with('|')).skip(2);
+    let codes_of_page: Vec<u8> = rows
+        .map(|row| {
+            let cell = row.trim_start_matches('|').split('|').next().unwrap_or_default();
+            cell.trim().parse::<u8>().unwrap_or_else(|_| panic!("no exit code: {row}"))
+        })
+        .collect();
+    let codes_of_table = underlay::exit_code::TABLE.map(|(code, _)| code);
+    assert_eq!(codes_of_page, codes_of_table, "codes of the page, codes of the table");
+
+    // The table is what `--help` prints; a constant could be missing there.
+    let source = read("crates/underlay/src/exit_code.rs");
+    let constants: Vec<u8> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub const ")?.split_once(": u8 = "))
+        .map(|(name, code)| {
+            let code = code.trim_end_matches(';').parse::<u8>();
+            code.unwrap_or_else(|_| panic!("{name} has no code"))
+        })
+        .collect();
+    assert_eq!(constants, codes_of_table, "codes of the constants, codes of the table");
 }
 
 #[test]
