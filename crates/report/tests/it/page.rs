@@ -37,6 +37,7 @@ fn the_page_passes_its_own_tests() {
     let pages = kept.unwrap_or_else(|| temporary.path().to_path_buf());
     let sizes = [
         ("report.html", Size { series: 13, buckets: 400, runs: 10 }),
+        ("small.html", Size { series: 5, buckets: 60, runs: 10 }),
         ("large.html", Size { series: 60, buckets: 1800, runs: 2 }),
     ];
     for (name, size) in sizes {
