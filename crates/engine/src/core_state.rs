@@ -72,6 +72,8 @@ pub(crate) enum Purpose {
     Doublewrite { database: u16 },
     /// Autovacuum reads a page.
     Analyze { database: u16 },
+    /// The kernel reads ahead.
+    ReadAhead { database: u16 },
     /// A job.
     Job { database: u16, io: JobIo },
 }
@@ -87,7 +89,8 @@ impl Purpose {
             Purpose::DataFlush { .. } => 4,
             Purpose::Doublewrite { .. } => 5,
             Purpose::Analyze { .. } => 6,
-            Purpose::Job { io, .. } => 7 + io.index(),
+            Purpose::ReadAhead { .. } => 7,
+            Purpose::Job { io, .. } => 8 + io.index(),
         }
     }
 
@@ -99,14 +102,15 @@ impl Purpose {
             | Purpose::PageWrite { database }
             | Purpose::DataFlush { database }
             | Purpose::Analyze { database }
+            | Purpose::ReadAhead { database }
             | Purpose::Job { database, .. }
             | Purpose::Doublewrite { database } => database,
         }
     }
 }
 
-/// Kinds of [`Purpose`]: seven, and three for each volume of a job.
-pub(crate) const PURPOSES: usize = 7 + 2 * 3;
+/// Kinds of [`Purpose`]: eight, and three for each volume of a job.
+pub(crate) const PURPOSES: usize = 8 + 2 * 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Io {

@@ -307,6 +307,7 @@ impl Database {
         debug_assert!(first, "nobody else reads a page that was not in the pool");
         let mut work = Nanos::ZERO;
         let mut wrote = false;
+        let mut ahead = None;
         let is_cached = match &mut self.engine {
             Engine::Postgresql(engine) => {
                 engine.misses += 1;
@@ -322,7 +323,16 @@ impl Database {
                     engine.write_to_kernel(core.now, page, false);
                     work += self.demands.cpu_per_page_write;
                 }
-                matches!(engine.page_cache.touch(page, false), Touched::Hit(_))
+                // A page that a user adds is made in memory.
+                let run = (!is_new).then(|| {
+                    let streams = &mut self.sessions[session as usize].streams;
+                    engine.read_ahead(streams, page, &self.layout)
+                });
+                let is_cached = matches!(engine.page_cache.touch(page, false), Touched::Hit(_));
+                if let Some(run) = run.flatten() {
+                    ahead = engine.cache(run, page, &self.layout);
+                }
+                is_cached
             }
             Engine::Innodb(_) => is_new,
         };
@@ -332,6 +342,13 @@ impl Database {
         state.frame = frame;
         state.is_cached = is_cached;
         state.has_written = wrote;
+        state.read_blocks = 1;
+        match ahead {
+            Some((first, blocks)) if first == page && !is_cached => state.read_blocks = blocks,
+            Some((first, blocks)) => self.submit_ahead(core, first, blocks),
+            None => {}
+        }
+        let state = &mut self.sessions[session as usize];
         // The step's own time passes as its pages do.
         let begin = match state.step {
             0 => 0,
@@ -379,10 +396,29 @@ impl Database {
         if let Engine::Postgresql(engine) = &mut self.engine {
             engine.kernel.read_at(core.now);
         }
-        let request = Request::read(self.layout.offset(page), self.layout.page_bytes());
+        let length = state.read_blocks * self.layout.page_bytes();
+        let request = Request::read(self.layout.offset(page), length);
         let purpose = Purpose::Read { database: self.number, session };
         self.enter(core.now, session, Phase::Reading);
         core.submit(self.path(), self.spec.data.volume, request, purpose);
+    }
+
+    /// The kernel reads pages that nobody waits for.
+    fn submit_ahead<T: Target>(&mut self, core: &mut Core<T>, first: PageId, blocks: u32) {
+        if let Engine::Postgresql(engine) = &mut self.engine {
+            engine.kernel.read_at(core.now);
+        }
+        let length = blocks * self.layout.page_bytes();
+        let request = Request::read(self.layout.offset(first), length);
+        let purpose = Purpose::ReadAhead { database: self.number };
+        core.submit(self.path(), self.spec.data.volume, request, purpose);
+    }
+
+    /// It has read them.
+    pub(crate) fn read_ahead_ended<T: Target>(&mut self, core: &mut Core<T>, latency: Nanos) {
+        if let Engine::Postgresql(engine) = &mut self.engine {
+            engine.kernel.read_ended(core.now, latency);
+        }
     }
 
     /// The page that a session needs is in the pool, and so it is for those who wait for it.

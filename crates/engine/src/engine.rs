@@ -2,8 +2,10 @@
 
 use crate::autoanalyze::Autoanalyze;
 use crate::cleaner::Cleaner;
+use crate::layout::Layout;
 use crate::page::{NOWHERE, PageId, PageSet};
 use crate::pool::{ClockSweep, EntryPerFrame, MidpointLru, Pool, PoolCounters};
+use crate::read_ahead::{Run, Streams};
 use crate::settings::{InnodbSettings, PostgresqlSettings};
 use crate::spec::EngineSpec;
 use crate::writers::{Checkpointer, WriteBack, WriterCounters};
@@ -21,6 +23,10 @@ pub(crate) enum Engine {
 pub(crate) struct Postgresql {
     pub(crate) settings: PostgresqlSettings,
     pub(crate) page_cache: ClockSweep<EntryPerFrame>,
+    /// Pages of it whose read lets the kernel read ahead.
+    pub(crate) marked: PageSet,
+    /// Pages read ahead since the window began.
+    pub(crate) ahead_pages: u64,
     pub(crate) kernel: WriteBack,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) autoanalyze: Autoanalyze,
@@ -54,6 +60,8 @@ impl Engine {
                 let cached = frames(settings.page_cache.0, page);
                 let engine = Postgresql {
                     page_cache: ClockSweep::second_chance(cached),
+                    marked: PageSet::default(),
+                    ahead_pages: 0,
                     kernel: WriteBack::new(cached),
                     checkpointer: Checkpointer::new(
                         settings.checkpoint_timeout,
@@ -170,6 +178,52 @@ impl Engine {
 }
 
 impl Postgresql {
+    /// What the kernel reads where a process reads a page.
+    pub(crate) fn read_ahead(
+        &mut self,
+        streams: &mut Streams,
+        page: PageId,
+        layout: &Layout,
+    ) -> Option<Run> {
+        let relation = page.relation();
+        let is_marked = self.marked.contains(page);
+        if is_marked {
+            self.marked.remove(page);
+        }
+        let is_cached = |block| self.page_cache.contains(PageId::new(relation, block));
+        streams.read((relation, page.block()), layout.page_bytes(), is_marked, is_cached)
+    }
+
+    /// Takes the pages of a run into the page cache, those that were read ahead as read already. Returns what has to be
+    /// read beside `page` or with it: the first page and how many.
+    pub(crate) fn cache(
+        &mut self,
+        run: Run,
+        page: PageId,
+        layout: &Layout,
+    ) -> Option<(PageId, u32)> {
+        let relation = page.relation();
+        // A file ends, and what users add to it is in memory.
+        let end = (run.first + run.blocks).min(layout.relation(page).blocks);
+        let is_missing = |block: &u32| {
+            *block == page.block() || !self.page_cache.contains(PageId::new(relation, *block))
+        };
+        let first = (run.first..end).find(is_missing)?;
+        let last = (first..end).rfind(is_missing)?;
+        for block in (first..=last).filter(|block| *block != page.block()) {
+            let read = PageId::new(relation, block);
+            if !self.page_cache.contains(read) {
+                self.page_cache.pass_through(read);
+            }
+        }
+        if let Some(marked) = run.marked.filter(|marked| *marked < end) {
+            self.marked.insert(PageId::new(relation, marked));
+        }
+        let blocks = last - first + 1;
+        self.ahead_pages += u64::from(blocks) - u64::from(first == page.block());
+        Some((PageId::new(relation, first), blocks))
+    }
+
     /// Hands a page to the kernel; `is_urgent`: to be written back at once.
     pub(crate) fn write_to_kernel(&mut self, now: Nanos, page: PageId, is_urgent: bool) {
         let was_dirty = self.page_cache.is_dirty(page);

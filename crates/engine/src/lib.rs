@@ -45,6 +45,7 @@ mod hashing;
 
 mod locks;
 
+mod read_ahead;
 mod redo_log;
 
 mod script;

@@ -164,6 +164,8 @@ pub struct IoResult {
     pub doublewrite: Station,
     /// Pages read by autovacuum.
     pub analyze: Station,
+    /// What the kernel reads ahead of sessions.
+    pub read_ahead: Station,
     /// Those of a job: on the volume of the tables, and on that of backups.
     pub job: [JobIoResult; 2],
 }
@@ -186,6 +188,8 @@ pub struct DatabaseResult {
     /// The page cache of the operating system: lookups of pages that the pool missed. Without any
     /// where the engine reads around it.
     pub page_cache: PoolCounters,
+    /// Pages that the kernel read beside those that sessions waited for.
+    pub ahead_pages: u64,
     /// The log.
     pub log: LogCounters,
     /// Who wrote pages, and checkpoints.
@@ -205,7 +209,8 @@ impl DatabaseResult {
     /// I/O requests that were done.
     pub fn requests(&self) -> u64 {
         let io = self.io;
-        let pages = [io.read, io.page_write, io.data_flush, io.doublewrite, io.analyze];
+        let pages =
+            [io.read, io.page_write, io.data_flush, io.doublewrite, io.analyze, io.read_ahead];
         let log = [io.log_write, io.log_flush];
         let of_jobs = io.job.iter().flat_map(|io| [io.read, io.write, io.flush]);
         pages.into_iter().chain(log).chain(of_jobs).map(|station| station.departures).sum()

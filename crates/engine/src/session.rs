@@ -2,6 +2,7 @@
 //!
 //! Only its state and where its time goes; what happens next is decided by the database.
 
+use crate::read_ahead::Streams;
 use crate::result::Place;
 use crate::script::Script;
 use crate::station::Station;
@@ -79,6 +80,10 @@ pub(crate) struct Session {
     pub(crate) is_cached: bool,
     /// Whether it gave the kernel a page to write, to make room for the one that it needs.
     pub(crate) has_written: bool,
+    /// Blocks that are read with the page, itself included.
+    pub(crate) read_blocks: u32,
+    /// What its server process has read, as the kernel remembers it.
+    pub(crate) streams: Streams,
     pub(crate) intended: Nanos,
     pub(crate) started: Nanos,
 }
@@ -97,6 +102,8 @@ impl Session {
             frame: 0,
             is_cached: false,
             has_written: false,
+            read_blocks: 1,
+            streams: Streams::default(),
             intended: Nanos::ZERO,
             started: Nanos::ZERO,
         }

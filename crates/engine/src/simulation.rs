@@ -227,6 +227,7 @@ impl<T: Target> Simulation<T> {
             Purpose::DataFlush { .. } => database.data_flushed(core),
             Purpose::Doublewrite { .. } => database.doublewritten(core),
             Purpose::Analyze { .. } => database.analyzed_page_read(core, latency),
+            Purpose::ReadAhead { .. } => database.read_ahead_ended(core, latency),
             Purpose::Job { io, .. } => database.job_io_done(core, io),
         }
     }
@@ -276,6 +277,7 @@ impl<T: Target> Simulation<T> {
                 data_flush,
                 doublewrite,
                 analyze,
+                read_ahead,
                 job @ ..,
             ] = taken;
             let of_volume = |volume: usize| {
@@ -290,6 +292,7 @@ impl<T: Target> Simulation<T> {
                 data_flush,
                 doublewrite,
                 analyze,
+                read_ahead,
                 job: [0, 1].map(of_volume),
             };
             let mut taken = database.take(until, io);

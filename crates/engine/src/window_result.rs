@@ -3,6 +3,7 @@
 //! What is not here: when a window ends, and the counting itself.
 
 use crate::database::Database;
+use crate::engine::Engine;
 use crate::result::{DatabaseResult, IoResult, JobResult, TypeResult};
 use crate::session::Phase;
 use underlay_core::Nanos;
@@ -15,6 +16,10 @@ impl Database {
         let fresh = names.map(|name| TypeResult { name, ..TypeResult::default() }).collect();
         let places = std::array::from_fn(|place| self.places[place].take(until));
         let (page_cache, writers) = self.engine.take();
+        let ahead_pages = match &mut self.engine {
+            Engine::Postgresql(engine) => std::mem::take(&mut engine.ahead_pages),
+            Engine::Innodb(_) => 0,
+        };
         DatabaseResult {
             name: self.spec.name.clone(),
             types: std::mem::replace(&mut self.types, fresh),
@@ -23,6 +28,7 @@ impl Database {
             io,
             pool: self.pool.take_counters(),
             page_cache,
+            ahead_pages,
             log: self.log.take_counters(),
             writers,
             backlog: self.backlog.len() as u64,

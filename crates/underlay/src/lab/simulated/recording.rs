@@ -254,6 +254,7 @@ impl<'a> Recording<'a> {
             let mut stations = vec![
                 (spec.data.volume, "read", io.read, io.read.departures as f64 * page),
                 (spec.data.volume, "read", io.analyze, io.analyze.departures as f64 * page),
+                (spec.data.volume, "read", io.read_ahead, result.ahead_pages as f64 * page),
                 (spec.data.volume, "write", io.page_write, writers.written_pages as f64 * page),
                 (
                     spec.data.volume,
