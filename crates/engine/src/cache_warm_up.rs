@@ -51,11 +51,7 @@ impl Database {
                     self.creates(touch);
                     if let Engine::Postgresql(engine) = &mut self.engine {
                         let streams = &mut self.sessions[user as usize].streams;
-                        let run = engine.read_ahead(streams, touch.page, &self.layout);
-                        engine.page_cache.touch(touch.page, false);
-                        if let Some(run) = run {
-                            engine.cache(run, touch.page, &self.layout);
-                        }
+                        engine.read(streams, touch.page, &self.layout);
                     }
                 }
             }

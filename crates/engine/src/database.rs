@@ -307,8 +307,7 @@ impl Database {
         debug_assert!(first, "nobody else reads a page that was not in the pool");
         let mut work = Nanos::ZERO;
         let mut wrote = false;
-        let mut ahead = None;
-        let is_cached = match &mut self.engine {
+        let (is_cached, run) = match &mut self.engine {
             Engine::Postgresql(engine) => {
                 engine.misses += 1;
                 wrote = is_new || matches!(evicted, Some((_, true)));
@@ -324,17 +323,15 @@ impl Database {
                     work += self.demands.cpu_per_page_write;
                 }
                 // A page that a user adds is made in memory.
-                let run = (!is_new).then(|| {
-                    let streams = &mut self.sessions[session as usize].streams;
-                    engine.read_ahead(streams, page, &self.layout)
-                });
-                let is_cached = matches!(engine.page_cache.touch(page, false), Touched::Hit(_));
-                if let Some(run) = run.flatten() {
-                    ahead = engine.cache(run, page, &self.layout);
+                match is_new {
+                    true => (matches!(engine.page_cache.touch(page, false), Touched::Hit(_)), None),
+                    false => {
+                        let streams = &mut self.sessions[session as usize].streams;
+                        engine.read(streams, page, &self.layout)
+                    }
                 }
-                is_cached
             }
-            Engine::Innodb(_) => is_new,
+            Engine::Innodb(_) => (is_new, None),
         };
         let read = self.demands.cpu_per_page_read.0;
         work += Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
@@ -343,8 +340,8 @@ impl Database {
         state.is_cached = is_cached;
         state.has_written = wrote;
         state.read_blocks = 1;
-        match ahead {
-            Some((first, blocks)) if first == page && !is_cached => state.read_blocks = blocks,
+        match run {
+            Some((first, blocks)) if first == page => state.read_blocks = blocks,
             Some((first, blocks)) => self.submit_ahead(core, first, blocks),
             None => {}
         }

@@ -4,7 +4,7 @@ use crate::autoanalyze::Autoanalyze;
 use crate::cleaner::Cleaner;
 use crate::layout::Layout;
 use crate::page::{NOWHERE, PageId, PageSet};
-use crate::pool::{ClockSweep, EntryPerFrame, MidpointLru, Pool, PoolCounters};
+use crate::pool::{ClockSweep, EntryPerFrame, MidpointLru, Pool, PoolCounters, Touched};
 use crate::read_ahead::{Run, Streams};
 use crate::settings::{InnodbSettings, PostgresqlSettings};
 use crate::spec::EngineSpec;
@@ -163,65 +163,59 @@ impl Engine {
         }
     }
 
-    /// What was counted; counting begins again: of the page cache, and of the writers.
-    pub(crate) fn take(&mut self) -> (PoolCounters, WriterCounters) {
+    /// What was counted; counting begins again: of the page cache, pages read ahead, and of the writers.
+    pub(crate) fn take(&mut self) -> (PoolCounters, u64, WriterCounters) {
         match self {
             Engine::Postgresql(engine) => {
                 let writers = std::mem::take(&mut engine.kernel.counters);
-                (engine.page_cache.take_counters(), writers)
+                let ahead_pages = std::mem::take(&mut engine.ahead_pages);
+                (engine.page_cache.take_counters(), ahead_pages, writers)
             }
             Engine::Innodb(engine) => {
-                (PoolCounters::default(), std::mem::take(&mut engine.counters))
+                (PoolCounters::default(), 0, std::mem::take(&mut engine.counters))
             }
         }
     }
 }
 
 impl Postgresql {
-    /// What the kernel reads where a process reads a page.
-    pub(crate) fn read_ahead(
+    /// A process reads a page through the kernel: whether it is in the page cache, and what the kernel reads: the first page
+    /// and how many. If that does not begin with `page`, nobody waits for it.
+    pub(crate) fn read(
         &mut self,
         streams: &mut Streams,
         page: PageId,
         layout: &Layout,
-    ) -> Option<Run> {
+    ) -> (bool, Option<(PageId, u32)>) {
         let relation = page.relation();
         let is_marked = self.marked.contains(page);
-        if is_marked {
-            self.marked.remove(page);
-        }
+        self.marked.remove(page);
         let is_cached = |block| self.page_cache.contains(PageId::new(relation, block));
-        streams.read((relation, page.block()), layout.page_bytes(), is_marked, is_cached)
+        let run = streams.read((relation, page.block()), layout.page_bytes(), is_marked, is_cached);
+        let is_cached = matches!(self.page_cache.touch(page, false), Touched::Hit(_));
+        (is_cached, run.and_then(|run| self.load(run, page, layout)))
     }
 
-    /// Takes the pages of a run into the page cache, those that were read ahead as read already. Returns what has to be
-    /// read beside `page` or with it: the first page and how many.
-    pub(crate) fn cache(
-        &mut self,
-        run: Run,
-        page: PageId,
-        layout: &Layout,
-    ) -> Option<(PageId, u32)> {
-        let relation = page.relation();
+    /// Takes the pages of a run into the page cache, as if they were read already. Returns what has to be read.
+    fn load(&mut self, run: Run, page: PageId, layout: &Layout) -> Option<(PageId, u32)> {
+        let at = |block| PageId::new(page.relation(), block);
         // A file ends, and what users add to it is in memory.
         let end = (run.first + run.blocks).min(layout.relation(page).blocks);
-        let is_missing = |block: &u32| {
-            *block == page.block() || !self.page_cache.contains(PageId::new(relation, *block))
-        };
+        let is_missing =
+            |block: &u32| *block == page.block() || !self.page_cache.contains(at(*block));
         let first = (run.first..end).find(is_missing)?;
         let last = (first..end).rfind(is_missing)?;
-        for block in (first..=last).filter(|block| *block != page.block()) {
-            let read = PageId::new(relation, block);
+        for read in (first..=last).map(at) {
             if !self.page_cache.contains(read) {
                 self.page_cache.pass_through(read);
             }
         }
         if let Some(marked) = run.marked.filter(|marked| *marked < end) {
-            self.marked.insert(PageId::new(relation, marked));
+            self.marked.insert(at(marked));
         }
         let blocks = last - first + 1;
         self.ahead_pages += u64::from(blocks) - u64::from(first == page.block());
-        Some((PageId::new(relation, first), blocks))
+        Some((at(first), blocks))
     }
 
     /// Hands a page to the kernel; `is_urgent`: to be written back at once.

@@ -3,7 +3,6 @@
 //! What is not here: when a window ends, and the counting itself.
 
 use crate::database::Database;
-use crate::engine::Engine;
 use crate::result::{DatabaseResult, IoResult, JobResult, TypeResult};
 use crate::session::Phase;
 use underlay_core::Nanos;
@@ -15,11 +14,7 @@ impl Database {
         let names = self.spec.workload.types().iter();
         let fresh = names.map(|name| TypeResult { name, ..TypeResult::default() }).collect();
         let places = std::array::from_fn(|place| self.places[place].take(until));
-        let (page_cache, writers) = self.engine.take();
-        let ahead_pages = match &mut self.engine {
-            Engine::Postgresql(engine) => std::mem::take(&mut engine.ahead_pages),
-            Engine::Innodb(_) => 0,
-        };
+        let (page_cache, ahead_pages, writers) = self.engine.take();
         DatabaseResult {
             name: self.spec.name.clone(),
             types: std::mem::replace(&mut self.types, fresh),

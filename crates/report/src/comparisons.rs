@@ -402,10 +402,9 @@ pub(crate) fn not_shown_equal(comparison: &mut Comparison) {
     if comparison.outcome != Outcome::Equivalent {
         return;
     }
-    let sentence = comparison.text.strip_suffix(&conclusion(comparison)).map(str::to_string);
+    comparison.text.truncate(comparison.text.len() - conclusion(comparison).len());
     comparison.outcome = Outcome::Undecided;
-    let sentence = sentence.unwrap_or_else(|| comparison.text.clone());
-    comparison.text = format!("{sentence}{}", conclusion(comparison));
+    comparison.text.push_str(&conclusion(comparison));
 }
 
 /// `; about 14 repeats would narrow the interval to 5 %`. Nothing where it is as narrow already.

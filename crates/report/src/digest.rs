@@ -65,15 +65,15 @@ pub(crate) struct DatabaseDigest {
 }
 
 impl Digest {
-    /// Reads a record.
-    pub(crate) fn read(record: &Record) -> Result<Digest, ReadError> {
-        let mut digest = Digest {
-            manifest: record.manifest().clone(),
-            workload: WorkloadView::of(&record.manifest().plan),
-            execution: record.execution()?,
-            time_dilation: time_dilation(record)?,
-            designs: record.designs()?,
-            runs: record.runs()?,
+    /// That of a record in which nothing has run yet.
+    pub(crate) fn new(manifest: Manifest, execution: Execution) -> Digest {
+        Digest {
+            workload: WorkloadView::of(&manifest.plan),
+            manifest,
+            execution,
+            time_dilation: 1,
+            designs: Vec::new(),
+            runs: Vec::new(),
             run_rows: Vec::new(),
             windows: Vec::new(),
             twins: Vec::new(),
@@ -86,7 +86,18 @@ impl Digest {
             operations: Vec::new(),
             causal: Vec::new(),
             documents: BTreeMap::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Reads a record.
+    pub(crate) fn read(record: &Record) -> Result<Digest, ReadError> {
+        let mut digest = Digest {
+            time_dilation: time_dilation(record)?,
+            designs: record.designs()?,
+            runs: record.runs()?,
             findings: record.findings()?,
+            ..Digest::new(record.manifest().clone(), record.execution()?)
         };
         for (position, run) in digest.runs.clone().iter().enumerate() {
             if run.superseded_by.is_none() {

@@ -97,8 +97,6 @@ mod tests {
     use super::{growth, of};
     use crate::analysis::{Rung, WorkingSet};
     use crate::digest::Digest;
-    use crate::timelines::SeriesCatalogue;
-    use crate::workload_view::WorkloadView;
 
     /// A record with this plan and a run for each of these: its design and its documents by name.
     fn digest(plan: Value, runs: &[(u32, Value)]) -> Digest {
@@ -117,41 +115,24 @@ mod tests {
         let documents = |(_, found): &(u32, Value)| -> BTreeMap<String, Value> {
             found.as_object().expect("documents by name").clone().into_iter().collect()
         };
+        let manifest = Manifest {
+            study_name: "study".to_string(),
+            title: String::new(),
+            question: String::new(),
+            evidence: Evidence::Emulated,
+            seed: RootSeed(1),
+            identity: String::new(),
+            started_wall_ns: 0,
+            plan,
+            host: Value::Null,
+            software: Value::Null,
+        };
+        let status = ExecutionStatus::Finished;
+        let execution = Execution { status, finished_wall_ns: None, sessions: 1 };
         Digest {
-            workload: WorkloadView::of(&plan),
-            manifest: Manifest {
-                study_name: "study".to_string(),
-                title: String::new(),
-                question: String::new(),
-                evidence: Evidence::Emulated,
-                seed: RootSeed(1),
-                identity: String::new(),
-                started_wall_ns: 0,
-                plan,
-                host: Value::Null,
-                software: Value::Null,
-            },
-            execution: Execution {
-                status: ExecutionStatus::Finished,
-                finished_wall_ns: None,
-                sessions: 1,
-            },
-            time_dilation: 1,
-            designs: Vec::new(),
             runs: runs.iter().map(run).collect(),
-            run_rows: Vec::new(),
-            windows: Vec::new(),
-            twins: Vec::new(),
-            databases: Vec::new(),
-            catalogue: SeriesCatalogue::default(),
-            lines: Vec::new(),
-            checks: Vec::new(),
-            sources: Vec::new(),
-            emulation: Vec::new(),
-            operations: Vec::new(),
-            causal: Vec::new(),
             documents: runs.iter().map(documents).enumerate().collect(),
-            findings: Vec::new(),
+            ..Digest::new(manifest, execution)
         }
     }
 

@@ -63,7 +63,7 @@ fn notice(is_block_load: bool, dilation: Dilation) -> Finding {
         false => format!(
             "; a session had 1/{factor} of a processor's speed; the load generator and the server's background \
              processes ran at full speed. Throughput limited by storage is within 10 % of that in \
-             real time; throughput limited by processors or locks may differ by about 20 %"
+             real time, and limited by processors within about 20 %; limited by locks it was not measured"
         ),
     };
     Finding {
@@ -95,7 +95,7 @@ mod tests {
             "time dilation 4: everything took 4 times as long",
             "1/4 of a processor's speed",
             "limited by storage is within 10 %",
-            "limited by processors or locks may differ by about 20 %",
+            "limited by processors within about 20 %; limited by locks it was not measured",
         ] {
             assert!(text.contains(part), "{text}");
         }
