@@ -85,7 +85,15 @@ function overview(atlas: Atlas): HTMLElement {
     rows.length === 0 ? null : ratios(rows.map(({ it }) => it), "Headline ratios", {
       heading: "Study", cells: rows.map(({ one, label }) => html("a", { href: `#${idOf(one)}` }, label)),
     }),
+    withoutRatio(atlas.experiments.filter((one) => headlinesOf(one).length === 0)),
   );
+}
+
+/** The studies that the table leaves out: their publications print nothing that a ratio could be made of. */
+function withoutRatio(list: AtlasExperiment[]): Child {
+  if (list.length === 0) return null;
+  const links = list.flatMap((one, index) => [index === 0 ? "" : ", ", html("a", { href: `#${idOf(one)}` }, one.name)]);
+  return html("p", {}, "Without a published ratio: ", links, ".");
 }
 
 /** The headline ratios of all experiments at a glance. */
@@ -158,7 +166,7 @@ function experiment(one: AtlasExperiment): HTMLElement {
   const list = (title: string, texts: string[]) =>
     texts.length === 0 ? null : html("div", {}, html("h3", {}, title), html("ul", {}, texts.map((text) => html("li", {}, text))));
   const scale = one.scale === "" || one.scale === "1/1" ? null : html("span", { class: "badge" }, `scale ${one.scale}`);
-  return section(
+  const element = section(
     idOf(one), `${one.name}: ${one.title}`, one.question,
     html("p", { class: "badges" }, one.evidence === null ? null : evidenceBadge(one.evidence), scale, reportLink(one)),
     one.problem === null ? null : html("p", { class: "status bad" }, one.problem),
@@ -174,6 +182,9 @@ function experiment(one: AtlasExperiment): HTMLElement {
       html("summary", {}, "Values"), one.figures.map((it) => values(one, it))),
     list("Sources", one.sources),
   );
+  // With their titles, the contents of forty studies would be longer than the screen.
+  element.dataset.contents = one.name;
+  return element;
 }
 
 /** The report of the run, which lies beside the page. */

@@ -3,11 +3,11 @@
 
 import { html } from "./dom";
 
-/** The contents of `main`, from its sections and their headings. */
+/** The contents of `main`, from its sections and their headings, or the shorter names that sections have for contents. */
 export function contents(main: HTMLElement): HTMLElement {
   const links = new Map<Element, HTMLAnchorElement>();
-  for (const section of main.querySelectorAll("section[id]")) {
-    const title = section.id === "verdict" ? "Answer" : section.querySelector("h2")?.textContent ?? section.id;
+  for (const section of main.querySelectorAll<HTMLElement>("section[id]")) {
+    const title = section.dataset.contents ?? section.querySelector("h2")?.textContent ?? section.id;
     links.set(section, html("a", { href: `#${section.id}` }, title));
   }
   const fold = html(

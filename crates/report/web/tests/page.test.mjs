@@ -464,6 +464,9 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       assert.match(await figure.textContent(), /1 = NVMe drive at 21 users/);
       assert.match(await page.textContent("#study-paper-x1"), /PostgreSQL takes the place of an invented database/);
       assert.match(await page.textContent("#study-paper-x2"), /not run here: no server/);
+      const unnamed = page.locator("#overview p", { hasText: "Without a published ratio" });
+      assert.deepEqual(await unnamed.locator("a").allTextContents(), ["paper/x2"]);
+      assert.match(await page.textContent("nav.contents"), /paper\/x1(?!:)/);
       // Of a job: a bar of the publication and one of ours for each design.
       const job = page.locator("#study-paper-x3 figure").first();
       assert.equal(await job.locator("rect.bar").count(), 4);

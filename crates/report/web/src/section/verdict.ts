@@ -83,7 +83,7 @@ export function verdict(page: Page): HTMLElement {
   const [word, className] = ANSWER[answer.answer];
   return html(
     "section",
-    { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
+    { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title", "data-contents": "Answer" },
     html("p", { class: "question" }, study.question),
     html("h1", { class: "headline", id: "verdict-title" }, quietIntervals(answer.headline)),
     html("p", { class: "badges" },
