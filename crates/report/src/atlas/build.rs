@@ -359,6 +359,8 @@ impl Series<'_> {
                 |at: &usize| lines.iter().all(|line| line[*at].is_some_and(|it| it > 0.0));
             (0..users.len()).rev().find(is_shared).map(|at| (*first, at))
         });
+        // A value alone, as a multiple of itself, would be 1 whatever it is.
+        let reference = reference.filter(|_| list.len() * users.len() > 1);
         let mut lines = Vec::new();
         for (position, series) in list.iter().enumerate() {
             for origin in origins {

@@ -50,3 +50,23 @@ fn published_values_of_databases_have_bars_beside_ours() {
     assert_eq!(figure.lines[2].shape, [Some(0.5)], "as a multiple of the first");
     assert!(entry.ratios.iter().all(|ratio| !ratio.text.contains("one:")), "no ratio of the total");
 }
+
+#[test]
+fn a_value_alone_has_no_shape() {
+    let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+    let series = analysis.published.iter().find(|series| series.metric == "tpm");
+    let alone = Published {
+        metric: "resync_iops".to_string(),
+        users: vec![8],
+        values: vec![1_500.0],
+        rungs: vec![Some(8)],
+        ours: vec![Some(20.0)],
+        ..series.expect("a published series").clone()
+    };
+    analysis.published.push(alone);
+    let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+    let figure = entry.figures.last().expect("a figure");
+    assert_eq!(figure.reference, "", "as a multiple of itself it would be 1, whatever it is");
+    let values: Vec<_> = figure.lines.iter().map(|line| line.values[0]).collect();
+    assert_eq!(values, [Some(1_500.0), Some(20.0)], "the values are there");
+}

@@ -178,13 +178,21 @@ function experiment(one: AtlasExperiment): HTMLElement {
     one.ratios.length === 0 ? null : ratios(one.ratios, "Ratios"),
     deviations(one.deviations),
     list("What our run says about itself", one.reasons),
-    one.figures.length === 0 ? null : html("details", { class: "disclosure" },
-      html("summary", {}, "Values"), one.figures.map((it) => values(one, it))),
+    valuesOf(one),
     list("Sources", one.sources),
   );
   // With their titles, the contents of forty studies would be longer than the screen.
   element.dataset.contents = one.name;
   return element;
+}
+
+/** All values of an experiment, folded where figures show them. */
+function valuesOf(one: AtlasExperiment): Child {
+  if (one.figures.length === 0) return null;
+  const fold = html("details", { class: "disclosure" },
+    html("summary", {}, "Values"), one.figures.map((it) => values(one, it)));
+  fold.open = one.figures.every((it) => it.reference === "");
+  return fold;
 }
 
 /** The report of the run, which lies beside the page. */
