@@ -127,6 +127,8 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         (RESTORED, window.load.restore_bytes_per_second),
         ("backup_latency_ns", window.load.backup_latency_ns),
         ("restore_latency_ns", window.load.restore_latency_ns),
+        ("resync_iops", window.resync.measured),
+        ("resync_alone_iops", window.resync.alone),
     ]);
     if window.databases > 1 {
         metrics.extend(datastore_totals(window));

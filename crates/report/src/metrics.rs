@@ -85,7 +85,7 @@ const BACKUP_METRICS: [MetricRow; 5] = {
     ]
 };
 
-const METRICS: [MetricRow; 45] = {
+const METRICS: [MetricRow; 47] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -265,6 +265,20 @@ const METRICS: [MetricRow; 45] = {
             "ns",
             Lower,
             "mean time of a write to any volume, from queueing to completion",
+        ),
+        (
+            "resync_iops",
+            "Resync under load",
+            "1/s",
+            Neither,
+            "reads and writes of resync on the cluster's devices in the measured window",
+        ),
+        (
+            "resync_alone_iops",
+            "Resync alone",
+            "1/s",
+            Neither,
+            "reads and writes of resync on the cluster's devices before the load begins",
         ),
         ("read_iops", "Reads", "1/s", Neither, "reads completed by the volume's block device"),
         ("write_iops", "Writes", "1/s", Neither, "writes completed by the volume's block device"),

@@ -33,6 +33,27 @@ pub(crate) fn stages(run: &ObservedRun, workload: &WorkloadView) -> Vec<Stage> {
     if stages.len() > 1 { stages } else { Vec::new() }
 }
 
+/// I/Os per second with which the datastore copies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ResyncRates {
+    /// While the window was measured.
+    pub(crate) measured: Option<f64>,
+    /// Before the load began; `None` where nothing was copied then.
+    pub(crate) alone: Option<f64>,
+}
+
+/// The rates of a window's run; none of a run in which nothing was copied.
+pub(super) fn resync_rates(window: &MeasuredWindow<'_>) -> ResyncRates {
+    let run = window.run;
+    let Some((begin, end)) = copying(run) else { return ResyncRates::default() };
+    let rate = |span| queue_rate(run, "resync", "ios", span);
+    let alone = Load::of(&run.phases).map(|load| (begin, load.begin.min(end)));
+    ResyncRates {
+        measured: rate(window.span()),
+        alone: alone.filter(|(begin, end)| end - begin >= SHORTEST_S).and_then(rate),
+    }
+}
+
 /// When users were at work, seconds on the run's clock.
 struct Load {
     begin: f64,

@@ -12,6 +12,7 @@ use super::cpu_facts::{CpuFacts, cpu};
 use super::host_parts::host_parts;
 use super::io_facts::{IoFacts, io, log_behind_data};
 use super::load_facts::{LoadFacts, load};
+use super::stages::{ResyncRates, resync_rates};
 use super::type_facts::{TypeFacts, types};
 use super::volume_facts::{VolumeFacts, volumes};
 use super::waits::WaitSummary;
@@ -47,6 +48,7 @@ pub(crate) struct WindowFacts {
     pub(crate) volumes: BTreeMap<String, VolumeFacts>,
     /// Share of the time for which parts of a cluster's hosts are occupied, by position in [`super::HOST_PARTS`] and host.
     pub(crate) host_parts: BTreeMap<(usize, String), f64>,
+    pub(crate) resync: ResyncRates,
     /// What modelled I/O took; empty where nothing is modelled, and in older records.
     pub(crate) io: BTreeMap<IoClass, IoFacts>,
     /// Share of the log's modelled time in which it waited for data writes of its device.
@@ -172,6 +174,7 @@ impl WindowFacts {
             waits: WaitSummary::of(window.waits()),
             volumes: volumes(window),
             host_parts: host_parts(window),
+            resync: resync_rates(window),
             log_behind_data: log_behind_data(window),
             io: io(window),
             longest_gap_s: sources

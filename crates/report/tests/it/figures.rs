@@ -204,6 +204,16 @@ fn copies_beside_a_load_have_their_stages() {
     // One ends where the next begins, and users work in the middle.
     assert!(stages.windows(2).all(|two| (two[0].end_s - two[1].begin_s).abs() < 1e-6));
     assert_eq!((stages[1].begin_s, stages[2].begin_s, stages[2].end_s), (23.0, 26.0, 66.0));
+    // The same rates are metrics, so that published ones can stand beside them.
+    let metric = |design: usize, name: &str| {
+        let rung = found.rungs.iter().find(|rung| rung.design == design).expect("a rung");
+        rung.metrics.get(name).and_then(|metric| metric.value)
+    };
+    for (name, rate) in [("resync_alone_iops", 5_000.0), ("resync_iops", 1_500.0)] {
+        let value = metric(0, name).expect(name);
+        assert!((value - rate).abs() < 0.02 * rate, "{name}: {value}");
+        assert_eq!(metric(1, name), None, "nothing is copied without resync");
+    }
     let headlines: Vec<f64> = stages.iter().map(|stage| stage.headline.unwrap_or(0.0)).collect();
     assert!(headlines[0] == 0.0 && headlines[2] > 1_000.0 && headlines[3] == 0.0, "{headlines:?}");
     let at_most = stages[3].end_s - stages[3].begin_s;

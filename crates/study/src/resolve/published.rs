@@ -23,7 +23,7 @@ enum Quantity {
 }
 
 /// What a record has of each rung.
-const METRICS: [(&str, Quantity); 30] = [
+const METRICS: [(&str, Quantity); 32] = [
     ("result", Quantity::Count),
     ("nopm", Quantity::Count),
     ("tpm", Quantity::Count),
@@ -56,6 +56,9 @@ const METRICS: [(&str, Quantity); 30] = [
     ("datastore-write-iops", Quantity::Count),
     ("datastore-read-latency", Quantity::Time),
     ("datastore-write-latency", Quantity::Time),
+    // Of clusters that copy data.
+    ("resync-iops", Quantity::Count),
+    ("resync-alone-iops", Quantity::Count),
 ];
 
 /// What a record has of each volume of a rung, behind `volumes.NAME.`.
