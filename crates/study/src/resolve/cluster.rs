@@ -334,10 +334,16 @@ fn compute(
     Some(())
 }
 
-/// Reports hosts that limit databases of which none is placed on them.
+/// Reports hosts that limit databases where neither they nor hosts with the same limits have one: of equal hosts, which one entry
+/// describes, some may be without.
 pub(super) fn check_compute(resolver: &mut Resolver<'_>, draft: &Draft<'_>, plan: &ClusterPlan) {
-    let idle =
-        plan.compute.iter().find(|it| !placement::is_placed(resolver, &draft.name.value, &it.host));
+    let limits = |it: &HostCompute| (it.cores, it.threads_per_core, it.memory);
+    let is_placed =
+        |it: &HostCompute| placement::is_placed(resolver, &draft.name.value, &it.host);
+    let is_used = |it: &HostCompute| {
+        plan.compute.iter().any(|other| limits(other) == limits(it) && is_placed(other))
+    };
+    let idle = plan.compute.iter().find(|it| !is_used(it));
     // A database that was refused is on no host.
     let Some(HostCompute { host, .. }) = idle.filter(|_| resolver.report.is_empty()) else {
         return;
