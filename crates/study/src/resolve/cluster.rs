@@ -338,8 +338,7 @@ fn compute(
 /// describes, some may be without.
 pub(super) fn check_compute(resolver: &mut Resolver<'_>, draft: &Draft<'_>, plan: &ClusterPlan) {
     let limits = |it: &HostCompute| (it.cores, it.threads_per_core, it.memory);
-    let is_placed =
-        |it: &HostCompute| placement::is_placed(resolver, &draft.name.value, &it.host);
+    let is_placed = |it: &HostCompute| placement::is_placed(resolver, &draft.name.value, &it.host);
     let is_used = |it: &HostCompute| {
         plan.compute.iter().any(|other| limits(other) == limits(it) && is_placed(other))
     };
