@@ -38,7 +38,8 @@ fn scenario(warehouses: u32, buffers: Bytes) -> Result<Scenario, Box<dyn Error>>
         load: Load::Closed { users: 64, pacing: 0.0 },
         client: ClientSpec::default(),
     };
-    Ok(Scenario { hosts: vec![HostSpec::new("host", 16)], databases: vec![database] })
+    let hosts = vec![HostSpec::new("host", 16)];
+    Ok(Scenario { hosts, databases: vec![database], background: Vec::new() })
 }
 
 /// Processor time of this process in seconds.

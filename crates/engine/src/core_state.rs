@@ -112,13 +112,22 @@ impl Purpose {
 /// Kinds of [`Purpose`]: eight, and three for each volume of a job.
 pub(crate) const PURPOSES: usize = 8 + 2 * 3;
 
+/// For whom an I/O request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A database.
+    Database(Purpose),
+    /// A place in the queue of background work, which has stations of its own.
+    Background { work: u16, place: u32 },
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Io {
-    purpose: Purpose,
+    asker: Asker,
     issued: Nanos,
 }
 
-/// What requests of a database use of a host.
+/// What requests of a database, or of background work, use of a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoPath {
     pub(crate) host: usize,
@@ -161,8 +170,23 @@ impl<T: Target> Core<T> {
         request: Request,
         purpose: Purpose,
     ) {
-        let io = Io { purpose, issued: self.now };
         self.stations[usize::from(purpose.database())][purpose.index()].arrive(self.now);
+        self.ask(path, volume, request, Asker::Database(purpose));
+    }
+
+    /// The same for a place in the queue of background work.
+    pub(crate) fn submit_background(
+        &mut self,
+        path: IoPath,
+        volume: usize,
+        request: Request,
+        (work, place): (u16, u32),
+    ) {
+        self.ask(path, volume, request, Asker::Background { work, place });
+    }
+
+    fn ask(&mut self, path: IoPath, volume: usize, request: Request, asker: Asker) {
+        let io = Io { asker, issued: self.now };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.ios[slot as usize] = io;
@@ -179,13 +203,14 @@ impl<T: Target> Core<T> {
         self.target.submit(self.now, volume, &request, slot);
     }
 
-    /// A request is done: what it was for, and how long it took.
-    pub(crate) fn complete(&mut self, done: &TargetFinished) -> (Purpose, Nanos) {
+    /// A request is done: for whom it was, and how long it took.
+    pub(crate) fn complete(&mut self, done: &TargetFinished) -> (Asker, Nanos) {
         let io = self.ios[done.slot as usize];
         self.free.push(done.slot);
-        let purpose = io.purpose;
-        let station = &mut self.stations[usize::from(purpose.database())][purpose.index()];
-        station.depart(self.now, io.issued);
-        (purpose, self.now - io.issued)
+        if let Asker::Database(purpose) = io.asker {
+            let station = &mut self.stations[usize::from(purpose.database())][purpose.index()];
+            station.depart(self.now, io.issued);
+        }
+        (io.asker, self.now - io.issued)
     }
 }

@@ -27,6 +27,8 @@ mod volume_use;
 
 mod job_spec;
 
+mod background_spec;
+
 pub mod layout;
 
 pub mod page;
@@ -38,6 +40,8 @@ pub mod cpu;
 pub mod station;
 
 pub mod result;
+
+mod background_result;
 
 mod draw;
 
@@ -86,6 +90,15 @@ mod job;
 
 mod job_work;
 
+mod next_request;
+
+mod block_loads;
+mod copying;
+
+mod background_work;
+
+pub use background_result::{BackgroundIo, BackgroundPart, BackgroundResult};
+pub use background_spec::{BackgroundSpec, CopySpec, LoadSpec, VolumeWork};
 pub use demand::{DemandProfile, TypeDemand};
 pub use job_spec::{BackupSpec, BatchSpec};
 pub use result::{DatabaseResult, EngineRun, HostResult, JobOperation, JobResult};

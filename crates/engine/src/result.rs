@@ -4,6 +4,7 @@
 //! Raw counts and distributions; rates follow from the window's length. Times are virtual, counts
 //! are whole events.
 
+use crate::background_result::BackgroundResult;
 use crate::cpu::CpuUse;
 use crate::pool::PoolCounters;
 use crate::redo_log::LogCounters;
@@ -258,6 +259,8 @@ pub struct EngineRun {
     pub until: Nanos,
     /// In the order of the scenario.
     pub databases: Vec<DatabaseResult>,
+    /// In the order of the scenario.
+    pub background: Vec<BackgroundResult>,
     /// In the order of the scenario.
     pub hosts: Vec<HostResult>,
     /// Simulated events in the window: bursts, I/O requests and timers.

@@ -4,13 +4,14 @@
 //! timers, and after each of them whoever was woken by it. The order depends on nothing but the
 //! arguments.
 
-use crate::core_state::{Core, PURPOSES, Purpose, Task};
+use crate::background_work::BackgroundWork;
+use crate::core_state::{Asker, Core, PURPOSES, Purpose, Task};
 use crate::database::Database;
 use crate::layout::Layout;
 use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult, JobIoResult};
 use crate::spec::{Scenario, ScenarioProblem};
 use crate::station::Station;
-use crate::timers::Timer;
+use crate::timers::{BackgroundTimer, Timer};
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::target::{Target, TargetFinished};
 
@@ -28,6 +29,7 @@ pub struct Window {
 pub struct Simulation<T> {
     core: Core<T>,
     databases: Vec<Database>,
+    background: Vec<BackgroundWork>,
     hosts: Vec<(String, u32)>,
     finished: Vec<TargetFinished>,
     events: u64,
@@ -67,10 +69,14 @@ impl<T: Target> Simulation<T> {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let background = scenario.background.iter().enumerate();
+        let background =
+            background.map(|(number, spec)| BackgroundWork::new(number as u16, spec, seed));
         let threads = |host: &crate::spec::HostSpec| host.cores * host.threads_per_core;
         Ok(Simulation {
             core: Core::new(target, &scenario.hosts, databases.len()),
             databases,
+            background: background.collect(),
             hosts: scenario.hosts.iter().map(|host| (host.name.clone(), threads(host))).collect(),
             finished: Vec::new(),
             events: 0,
@@ -128,6 +134,19 @@ impl<T: Target> Simulation<T> {
         self.wake();
     }
 
+    /// Lets a piece of background work of the scenario begin after some time from now, once. It is
+    /// stopped after it has lasted as long as it may; without that, it goes on until it is done.
+    pub fn begin_background(&mut self, number: usize, after: Nanos, lasts: Option<Nanos>) {
+        let begin = self.core.now + after;
+        let mut set = |at, timer| {
+            self.core.timers.set(at, Timer::Background { work: number as u16, timer });
+        };
+        set(begin, BackgroundTimer::Begin);
+        if let Some(lasts) = lasts {
+            set(begin + lasts, BackgroundTimer::End);
+        }
+    }
+
     /// Lets time pass in which only the storage works, with what it does by itself. Only before the first window. Times of
     /// results are counted from its end.
     ///
@@ -157,9 +176,11 @@ impl<T: Target> Simulation<T> {
             self.wake();
         }
         let from = self.core.now + window.warm_up;
-        self.advance(from);
-        // What was counted during the warm-up is dropped: the window begins with zeros.
-        self.take(from, from);
+        if window.warm_up > Nanos::ZERO {
+            self.advance(from);
+            // What was counted during the warm-up is dropped: the window begins with zeros.
+            self.take(from, from);
+        }
         self.events = 0;
         from
     }
@@ -177,8 +198,13 @@ impl<T: Target> Simulation<T> {
             let mut finished = std::mem::take(&mut self.finished);
             for done in finished.drain(..) {
                 self.events += 1;
-                let (purpose, latency) = self.core.complete(&done);
-                self.on_io(purpose, latency);
+                match self.core.complete(&done) {
+                    (Asker::Database(purpose), latency) => self.on_io(purpose, latency),
+                    (Asker::Background { work, place }, latency) => {
+                        let work = &mut self.background[usize::from(work)];
+                        work.on_io(&mut self.core, place, latency);
+                    }
+                }
                 self.wake();
             }
             self.finished = finished;
@@ -252,6 +278,9 @@ impl<T: Target> Simulation<T> {
             Timer::AnalyzeNext { database } => self.databases[of(database)].analyze_next(core),
             Timer::Job { database } => self.databases[of(database)].begin_job_cycle(core),
             Timer::JobRate { database } => self.databases[of(database)].go_on_with_job(core),
+            Timer::Background { work, timer } => {
+                self.background[usize::from(work)].on_timer(core, timer);
+            }
         }
     }
 
@@ -310,8 +339,14 @@ impl<T: Target> Simulation<T> {
                 threads: *threads,
             });
         let hosts = hosts.collect();
+        let background = self.background.iter_mut().map(|work| {
+            let mut taken = work.take(until);
+            taken.count_from(began);
+            taken
+        });
+        let background = background.collect();
         // The rest before users began is in no result.
         let (from, until) = (from - began, until - began);
-        EngineRun { from, until, databases, hosts, events: self.events }
+        EngineRun { from, until, databases, background, hosts, events: self.events }
     }
 }

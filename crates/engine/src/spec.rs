@@ -1,4 +1,4 @@
-//! What is simulated: hosts, databases on them, and the users of each database.
+//! What is simulated: hosts, databases on them, the users of each database, and background work.
 //!
 //! Plain values that a caller fills from a plan or by hand. Storage is not among them: it is a
 //! target of `model`, whose volumes a database names by their numbers. Not here: what transactions
@@ -7,21 +7,25 @@
 pub use crate::engine_spec::EngineSpec;
 pub use crate::volume_use::VolumeUse;
 
+use crate::background_spec::BackgroundSpec;
 use crate::demand::DemandProfile;
 use crate::job_spec::{BackupSpec, BatchSpec};
 use underlay_core::{Arrivals, Bytes, Nanos};
+use underlay_workload::block::WorkloadProblem;
 use underlay_workload::dvdstore::DvdStore;
 use underlay_workload::sysbench::Sysbench;
 use underlay_workload::tpcc::Tpcc;
 use underlay_workload::transactional::{Headline, Mix, Workload};
 
-/// Hosts and the databases on them.
+/// Hosts, the databases on them, and what uses volumes alongside.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Machines with processors.
     pub hosts: Vec<HostSpec>,
     /// Databases, each on one host.
     pub databases: Vec<DatabaseSpec>,
+    /// Background work.
+    pub background: Vec<BackgroundSpec>,
 }
 
 /// The processors of a machine: of a host, or of what a control group leaves of one.
@@ -205,6 +209,14 @@ pub enum ScenarioProblem {
         /// Whose.
         of: String,
     },
+    /// A block load that cannot be on its part of a volume.
+    #[error("{of}: {problem}")]
+    BlockLoad {
+        /// Whose.
+        of: String,
+        /// What is wrong.
+        problem: WorkloadProblem,
+    },
     /// The tables do not fit.
     #[error("{of}: {needed} are needed, but the volume has {there}")]
     TooSmall {
@@ -240,8 +252,25 @@ impl Scenario {
         for database in &self.databases {
             database.problems(self.hosts.len(), &mut problems);
         }
+        for work in &self.background {
+            background_problems(work, self.hosts.len(), &mut problems);
+        }
         problems
     }
+}
+
+fn background_problems(work: &BackgroundSpec, hosts: usize, problems: &mut Vec<ScenarioProblem>) {
+    let of = format!("background work `{}`", work.name);
+    if work.host >= hosts {
+        problems.push(ScenarioProblem::NoHost { of: of.clone(), host: work.host, hosts });
+    }
+    let blocks = work.workload_problems().into_iter();
+    problems.extend(blocks.map(|problem| ScenarioProblem::BlockLoad { of: of.clone(), problem }));
+    work.check(&mut |what, value, holds, range| {
+        if !holds {
+            problems.push(ScenarioProblem::Range { of: of.clone(), what, value, range });
+        }
+    });
 }
 
 impl DatabaseSpec {

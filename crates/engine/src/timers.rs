@@ -27,6 +27,19 @@ pub(crate) enum Timer {
     Job { database: u16 },
     /// A job may copy more.
     JobRate { database: u16 },
+    /// Background work.
+    Background { work: u16, timer: BackgroundTimer },
+}
+
+/// What a timer of background work is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BackgroundTimer {
+    /// It begins.
+    Begin,
+    /// It is stopped.
+    End,
+    /// A place in its queue starts its next request.
+    Place(u32),
 }
 
 /// The heap.

@@ -38,7 +38,8 @@ fn backup(cycles: u32, restores: bool) -> DatabaseSpec {
 }
 
 fn alone(database: DatabaseSpec) -> Scenario {
-    Scenario { hosts: vec![HostSpec::new("host", 4)], databases: vec![database] }
+    let hosts = vec![HostSpec::new("host", 4)];
+    Scenario { hosts, databases: vec![database], background: Vec::new() }
 }
 
 /// Data, log and backups on one device.
@@ -136,7 +137,7 @@ fn users_and_a_backup_on_one_device_slow_each_other() {
         let mut databases = vec![first];
         databases.extend(with_backup.then_some(job));
         let hosts = vec![HostSpec::new("a", 4), HostSpec::new("b", 4)];
-        let scenario = Scenario { hosts, databases };
+        let scenario = Scenario { hosts, databases, background: Vec::new() };
         let target = volumes(&device(profile));
         let mut simulation = Simulation::new(&scenario, target, RootSeed(3)).expect("valid");
         simulation.warm_caches(20_000);

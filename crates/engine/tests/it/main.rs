@@ -1,5 +1,6 @@
 //! Integration tests of the engine model: what holds of every simulation.
 
+mod background;
 mod closed_forms;
 mod cluster;
 mod conservation;

@@ -41,7 +41,8 @@ pub fn tpcc(warehouses: u32, users: u32, cores: u32, buffers: Bytes) -> Scenario
         load: Load::Closed { users, pacing: 0.0 },
         client: ClientSpec::default(),
     };
-    Scenario { hosts: vec![HostSpec::new("host", cores)], databases: vec![database] }
+    let hosts = vec![HostSpec::new("host", cores)];
+    Scenario { hosts, databases: vec![database], background: Vec::new() }
 }
 
 /// The settings of a scenario's only database.

@@ -2,7 +2,8 @@
 //!
 //! A window ends before its time where throughput is known precisely enough. The rule looks at
 //! ten equal parts of it, after every ten seconds and not more often: looking all the time would
-//! end windows at lucky moments.
+//! end windows at lucky moments. A phase in which the clock begins or ends background work is as long
+//! as the study says, because the share of the work in it would be another one.
 
 use std::collections::BTreeMap;
 use underlay_core::{Nanos, RootSeed};
@@ -10,8 +11,9 @@ use underlay_engine::{
     EngineRun, EngineSpec, JobResult, Scenario, ScenarioProblem, Simulation, Window,
 };
 use underlay_model::cluster::HostUse;
-use underlay_study::ProcedurePlan;
+use underlay_study::{FaultPhase, ProcedurePlan};
 
+use super::background::{BackgroundSchedule, Beginning};
 use super::storage::DesignTarget;
 
 /// Parts of a window whose means are compared.
@@ -121,8 +123,13 @@ pub type Each<'a> = dyn FnMut(Stage, u32, &Second) -> bool + 'a;
 /// A run: databases with the users of its largest phase, of whom each rung lets some work.
 pub struct Ladder<'a> {
     simulation: Simulation<DesignTarget>,
+    background: BackgroundSchedule<'a>,
     procedure: &'a ProcedurePlan,
     effort: Effort,
+    /// How long users warm up.
+    warm_up: Nanos,
+    /// The end of the last second.
+    now: Nanos,
     /// What the cluster's hosts had been used by the end of the last second.
     used: Vec<(String, HostUse)>,
     /// The databases whose headlines count.
@@ -135,35 +142,73 @@ impl<'a> Ladder<'a> {
     /// A run before its warm-up: the storage had the phase `settle` to itself. Caches begin empty, as those of a server that
     /// has just been started. Where the warm-up is cut, they are filled with transactions until they are about full.
     ///
-    /// `scenario` has [`ProcedurePlan::users_at_once`] users.
+    /// `scenario` has [`ProcedurePlan::users_at_once`] users. Its background work never begins.
     ///
     /// # Errors
     /// A scenario that cannot be simulated.
     pub fn new(
+        on: (DesignTarget, &Scenario),
+        procedure: &'a ProcedurePlan,
+        effort: Effort,
+        seed: RootSeed,
+    ) -> Result<Ladder<'a>, LadderError> {
+        Ladder::with_background(on, BackgroundSchedule::default(), procedure, effort, seed)
+    }
+
+    /// The same with background work that begins when the schedule says.
+    ///
+    /// # Errors
+    /// A scenario that cannot be simulated.
+    pub fn with_background(
         (target, scenario): (DesignTarget, &Scenario),
+        background: BackgroundSchedule<'a>,
         procedure: &'a ProcedurePlan,
         effort: Effort,
         seed: RootSeed,
     ) -> Result<Ladder<'a>, LadderError> {
         let mut simulation = Simulation::new(scenario, target, seed).map_err(LadderError)?;
         simulation.rest(procedure.settle);
-        let to_fill = transactions_to_fill(scenario).min(effort.cached_at_most);
-        if procedure.warm_up > effort.warm_up_at_most {
-            simulation.warm_by_load(to_fill);
-        } else if procedure.cache_warm_up > Nanos::ZERO || effort.fills_caches {
-            simulation.warm_caches(to_fill);
-        }
         let used = simulation.target_mut().host_uses();
         let counted = counted(scenario);
         let is_user = |number: &usize| !scenario.databases[*number].workload.is_job();
         let has_users = counted.iter().any(is_user);
-        let jobs = BTreeMap::new();
-        Ok(Ladder { simulation, procedure, effort, used, counted, has_users, jobs })
+        let mut ladder = Ladder {
+            simulation,
+            background,
+            procedure,
+            effort,
+            warm_up: procedure.warm_up,
+            now: Nanos::ZERO,
+            used,
+            counted,
+            has_users,
+            jobs: BTreeMap::new(),
+        };
+        let is_timed = ladder.phase_began(FaultPhase::WarmUp, procedure.warm_up_users());
+        let to_fill = transactions_to_fill(scenario).min(effort.cached_at_most);
+        if procedure.warm_up > effort.warm_up_at_most && !is_timed {
+            ladder.warm_up = effort.warm_up_at_most;
+            ladder.simulation.warm_by_load(to_fill);
+        } else if procedure.cache_warm_up > Nanos::ZERO || effort.fills_caches {
+            ladder.simulation.warm_caches(to_fill);
+        }
+        Ok(ladder)
+    }
+
+    /// Lets background work begin that belongs to a phase. Whether the clock begins or ends such work
+    /// later, so that the phase has to be as long as the study says.
+    fn phase_began(&mut self, phase: FaultPhase, users: u32) -> bool {
+        for Beginning { number, after, lasts } in
+            self.background.phase_began(phase, users, self.now)
+        {
+            self.simulation.begin_background(number, after, lasts);
+        }
+        self.background.is_timed(self.now)
     }
 
     /// Warms up: users rise, and for the last quarter all of them work, as on a host. Whether `each` let it go on.
     pub fn warm_up(&mut self, each: &mut Each<'_>) -> bool {
-        let length = self.procedure.warm_up.min(self.effort.warm_up_at_most);
+        let length = self.warm_up;
         let top = self.procedure.warm_up_users();
         let mut passed = Nanos::ZERO;
         while passed < length {
@@ -181,7 +226,11 @@ impl<'a> Ladder<'a> {
 
     /// Lets so many users of each database work, and measures them.
     pub fn rung(&mut self, users: u32, each: &mut Each<'_>) -> Rung {
-        let ramp_up = self.procedure.ramp_up.min(Nanos(self.effort.warm_up_at_most.0 / 4));
+        let planned = self.procedure.ramp_up;
+        let ramp_up = match self.phase_began(FaultPhase::RampUp, users) {
+            true => planned,
+            false => planned.min(Nanos(self.effort.warm_up_at_most.0 / 4)),
+        };
         self.window(users, (ramp_up, self.procedure.measure), each)
     }
 
@@ -202,7 +251,8 @@ impl<'a> Ladder<'a> {
         }
         let (mut seconds, mut weighted) = (Vec::new(), 0.0);
         let mut measured = Nanos::ZERO;
-        let planned = match self.has_users {
+        let is_timed = self.phase_began(FaultPhase::Measure, users);
+        let planned = match self.has_users && !is_timed {
             true => planned.min(self.effort.window_at_most),
             // Jobs end by themselves.
             false => planned,
@@ -218,7 +268,7 @@ impl<'a> Ladder<'a> {
                 seconds.push(headline);
             }
             goes_on = each(Stage::Measure, users, &second);
-            is_known = self.is_known(&seconds);
+            is_known = self.is_known(&seconds) && !(self.has_users && is_timed);
         }
         Rung {
             measured,
@@ -252,6 +302,7 @@ impl<'a> Ladder<'a> {
     fn second(&mut self, left: Nanos) -> Second {
         let window = Window { warm_up: Nanos::ZERO, measure: left.min(SECOND) };
         let run = self.simulation.run(&window);
+        self.now = run.until;
         for (number, database) in run.databases.iter().enumerate() {
             if let Some(job) = &database.job {
                 self.jobs.entry(number).or_default().add(job);

@@ -22,6 +22,8 @@ use underlay_workload::sysbench::{self, Sysbench};
 use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
 use underlay_workload::transactional::Mix;
 
+use super::background::{background, room};
+
 /// The least that a server's memory limit leaves for the page cache.
 const LEAST_PAGE_CACHE: Bytes = Bytes::from_mib(4);
 
@@ -43,7 +45,7 @@ impl Assumptions {
     }
 }
 
-/// The databases of a design with so many users each.
+/// The databases of a design with so many users each, and its background work.
 ///
 /// # Errors
 /// Every value that cannot be simulated.
@@ -53,7 +55,8 @@ pub fn scenario(
     users: u32,
     assumed: &Assumptions,
 ) -> Result<Scenario, Vec<String>> {
-    let mut scenario = Scenario { hosts: Vec::new(), databases: Vec::new() };
+    let mut scenario =
+        Scenario { hosts: Vec::new(), databases: Vec::new(), background: Vec::new() };
     let mut problems = Vec::new();
     let there: Vec<(&DatabasePlan, &DatabasePart)> = plan
         .databases
@@ -61,7 +64,7 @@ pub fn scenario(
         .filter_map(|database| Some((database, database.part(design)?)))
         .collect();
     for (database, part) in &there {
-        let mapped = Mapping { design, database, part, users, assumed };
+        let mapped = Mapping { plan, design, database, part, users, assumed };
         let neighbours: Vec<&DatabasePart> =
             there.iter().map(|(_, other)| *other).filter(|other| other.host == part.host).collect();
         let host = mapped.host(&mut scenario.hosts, &neighbours);
@@ -73,11 +76,16 @@ pub fn scenario(
     if there.is_empty() {
         problems.push(format!("design `{}` has no database", design.name));
     }
-    if problems.is_empty() { Ok(scenario) } else { Err(problems) }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    scenario.background = background(plan, design, &scenario.databases);
+    Ok(scenario)
 }
 
 /// One database on its way.
 struct Mapping<'a> {
+    plan: &'a Plan,
     design: &'a DesignPlan,
     database: &'a DatabasePlan,
     part: &'a DatabasePart,
@@ -201,7 +209,7 @@ impl Mapping<'_> {
         let is_own = |volume: &VolumePlan| volume.name == own;
         let volume = self.design.volumes.iter().position(is_own);
         let volume = volume.ok_or_else(|| format!("there is no volume `{own}`"))?;
-        let length = self.design.volumes[volume].capacity;
+        let length = room(self.plan, &self.design.volumes[volume]);
         Ok(VolumeUse { volume, offset: Bytes::ZERO, length })
     }
 

@@ -8,6 +8,8 @@
 //! Deliberately not here: records, files, threads, and what transactions cost
 //! ([`underlay_engine::DemandProfile`]).
 
+mod background;
+
 mod batch_fit;
 mod bottleneck;
 
@@ -46,6 +48,7 @@ mod what_if;
 #[cfg(test)]
 mod tests;
 
+pub use background::BackgroundSchedule;
 pub use bottleneck::Bottleneck;
 pub use demand_file::{DemandFile, DemandFileError, Observed};
 pub use family::{Family, FamilyProblem, Member};

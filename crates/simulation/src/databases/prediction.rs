@@ -32,6 +32,9 @@ pub enum SinglePlanError {
         "its storage changes (`[[fault]]`); a workload is predicted on storage that stays as it is"
     )]
     Faults,
+    /// Work alongside the users.
+    #[error("it has background work (`[[background]]`); a workload is predicted without")]
+    Background,
 }
 
 /// A plan of one database without axes, at the numbers of users of which its load can be repeated.
@@ -42,11 +45,12 @@ impl<'a> SinglePlan<'a> {
     /// Takes a plan.
     ///
     /// # Errors
-    /// When it has several databases, axes, or faults.
+    /// When it has several databases, axes, faults, or background work.
     pub fn new(plan: &'a Plan) -> Result<SinglePlan<'a>, SinglePlanError> {
         match plan.databases.len() {
             _ if !plan.points.is_empty() => Err(SinglePlanError::Axes),
             _ if !plan.faults.is_empty() => Err(SinglePlanError::Faults),
+            _ if !plan.background.is_empty() => Err(SinglePlanError::Background),
             1 => Ok(SinglePlan(plan)),
             databases => Err(SinglePlanError::Databases(databases)),
         }

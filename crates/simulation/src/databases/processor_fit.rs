@@ -1,10 +1,10 @@
 //! What transactions of a published test bed cost its processors: one factor on the default times,
 //! fitted to one published number.
 //!
-//! Nothing is fitted where storage limits throughput below the number, and where users pause or
-//! arrive at a rate: their number says what they ask for, not what processors do. Not here: which
-//! number it is, and how a batch insertion is tried; factors on log bytes; and demands that were
-//! measured, which need no fit.
+//! Nothing is fitted where storage limits throughput below the number, where background work shares
+//! it, and where users pause or arrive at a rate: their number says what they ask for, not what
+//! processors do. Not here: which number it is, and how a batch insertion is tried; factors on log
+//! bytes; and demands that were measured, which need no fit.
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_engine::{Load, Scenario};
@@ -35,7 +35,7 @@ pub struct ProcessorFit {
 
 impl FitPoint {
     /// The factor at which what is simulated is what is published; `None` where users pause or
-    /// arrive at a rate. Nothing is found when `goes_on`, asked after every simulated second, says no.
+    /// arrive at a rate, and beside background work. Nothing is found when `goes_on`, asked after every simulated second, says no.
     ///
     /// # Errors
     /// A study that cannot be simulated.
@@ -49,6 +49,7 @@ impl FitPoint {
         let point = plan.plans()[plan.point_of(self.design)];
         let design = &point.designs[self.design];
         let made = match scenario(point, design, self.users, assumed) {
+            Ok(made) if !made.background.is_empty() => return Ok(None),
             Ok(made) if rows_of_batch(&made).is_some() => {
                 let found = fit_batch(&self, plan, (&made, seed), goes_on)?;
                 return Ok(Some(ProcessorFit { point: self, found }));

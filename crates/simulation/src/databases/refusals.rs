@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use underlay_study::{DatabasePlan, DatastoreKind, EngineKind, Mode, Plan, WorkloadKind};
 
+use super::background;
 use super::mapping::{self, Assumptions};
 use super::storage::joins_before_load;
 
@@ -11,6 +12,7 @@ pub fn problems(plan: &Plan, assumed: &Assumptions) -> Vec<String> {
     let mut found = BTreeSet::new();
     for point in plan.plans() {
         of_plan(point, &mut found);
+        background::problems(point, &mut found);
         for database in &point.databases {
             of_database(database, &mut found);
         }
@@ -40,7 +42,6 @@ fn of_plan(plan: &Plan, found: &mut BTreeSet<String>) {
             "faults other than devices and disk groups that join in `settle`",
             !plan.faults.iter().all(joins_before_load),
         ),
-        ("background work", !plan.background.is_empty()),
         ("changes of the mix", !plan.weights.is_empty()),
         ("a search for a rate", plan.procedure.search.is_some()),
         ("a causal check", plan.procedure.causal.is_some()),

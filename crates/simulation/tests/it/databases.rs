@@ -4,8 +4,8 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_engine::{DemandProfile, EngineSpec, Load};
 use underlay_model::target::Target;
 use underlay_simulation::databases::{
-    Assumptions, DesignTarget, Effort, Ladder, Second, SinglePlan, SinglePlanError, Stage,
-    as_simulated, problems, scenario,
+    Assumptions, BackgroundSchedule, DesignTarget, Effort, Ladder, Second, SinglePlan,
+    SinglePlanError, Stage, as_simulated, problems, scenario,
 };
 use underlay_study::{
     FaultPhase, HostView, Plan, PlanOptions, Source, StudySize, check, find_study,
@@ -110,6 +110,8 @@ fn built_in_studies_with_databases_are_not_refused() {
         "vmware/v4",
         "demartek/d1",
         "demartek/d3",
+        "demartek/d3-replication",
+        "snapshot-replication",
         "storagereview/sr1",
     ];
     for name in names {
@@ -216,6 +218,67 @@ fn a_rung_ends_when_its_throughput_is_known_or_at_its_time() {
     assert!(full.headline > 0.0);
 }
 
+const MEMORY: &str = "cpus = 1\nmemory-limit = \"512MiB\"";
+/// From the first second of the window on.
+const COPY: &str = "[[background]]\nname = \"copy\"\n\
+                    copy = { from = \"data\", bytes-per-second = \"10MB\" }\nat = \"1s\"\n";
+
+/// The seconds of the phases of a run with background work, and what that read in each.
+fn beside(background: &str, effort: Effort) -> Vec<(Stage, u32, u64)> {
+    let plan = planned(study(MEMORY, background));
+    assert_eq!(problems(&plan, &ASSUMED), Vec::<String>::new());
+    let design = &plan.designs[0];
+    let made = scenario(&plan, design, 4, &ASSUMED).expect("a scenario");
+    let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+    let (on, schedule) = ((target, &made), BackgroundSchedule::of(&plan, 0));
+    let ladder = Ladder::with_background(on, schedule, &plan.procedure, effort, RootSeed(1));
+    let mut ladder = ladder.expect("a scenario");
+    let mut seconds = Vec::new();
+    let mut each = |stage, users, second: &Second| {
+        let parts = &second.run.background[0].parts;
+        seconds.push((stage, users, parts.iter().map(|part| part.read.bytes).sum()));
+        true
+    };
+    ladder.warm_up(&mut each);
+    for users in [2, 4] {
+        ladder.rung(users, &mut each);
+    }
+    seconds
+}
+
+#[test]
+fn background_work_begins_in_its_phase_and_lasts_as_long_as_the_load() {
+    let loose = Effort { precision: Some(0.5), ..Effort::PRECISE };
+    let of_rung = |seconds: &[(Stage, u32, u64)], stage, users| {
+        let is_it = |second: &&(Stage, u32, u64)| (second.0, second.1) == (stage, users);
+        seconds.iter().filter(is_it).map(|second| second.2).collect::<Vec<_>>()
+    };
+    // In the last rung, where a study does not say which one.
+    let seconds = beside(COPY, loose);
+    assert!(seconds.iter().filter(|second| second.1 == 2).all(|second| second.2 == 0));
+    let last = of_rung(&seconds, Stage::Measure, 4);
+    // The copy takes longer than the window, which may end all the same.
+    assert_eq!((last.len(), last[0]), (10, 0));
+    assert!(last[1..].iter().all(|bytes| *bytes > 0), "{last:?}");
+
+    // What begins in the warm-up goes on in all rungs.
+    let warm = format!("{}phase = \"warm-up\"\n", COPY.replace("1s", "0s"));
+    let seconds = beside(&warm, loose);
+    assert!(seconds.iter().all(|second| second.2 > 0), "{seconds:?}");
+
+    // A window has the length of the study where the clock ends the work, or begins it late.
+    let ends = format!("{}lasts = \"5s\"\n", COPY.replace("1s", "0s"));
+    let seconds = beside(&ends, loose);
+    let last = of_rung(&seconds, Stage::Measure, 4);
+    assert_eq!(last.len(), 40);
+    assert!(last[..5].iter().all(|bytes| *bytes > 0) && last[6..].iter().all(|it| *it == 0));
+    assert_eq!(of_rung(&seconds, Stage::Measure, 2).len(), 10, "without the work");
+    let late = beside(&COPY.replace("1s", "25s"), loose);
+    let last = of_rung(&late, Stage::Measure, 4);
+    assert_eq!((last.len(), last.iter().position(|bytes| *bytes > 0)), (40, Some(25)));
+    assert_eq!(beside(&COPY.replace("1s", "25s"), loose), late, "equal seeds, equal numbers");
+}
+
 #[test]
 fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() {
     let misses = |warm_up: &str| {
@@ -279,6 +342,8 @@ fn data_moves_to_devices_that_join_before_the_load() {
     assert_eq!(SinglePlan::new(&single).err(), Some(SinglePlanError::Faults));
     single.faults.clear();
     assert!(SinglePlan::new(&single).is_ok());
+    single.background = planned(study(MEMORY, COPY)).background;
+    assert_eq!(SinglePlan::new(&single).err(), Some(SinglePlanError::Background));
     let moved = |name: &str| {
         let position = plan.designs.iter().position(|design| design.name == name);
         let position = position.expect("a design of the study");

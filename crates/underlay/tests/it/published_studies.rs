@@ -374,6 +374,28 @@ fn demartek_d3_replication() {
     run("demartek/d3-replication", &[OF_ALL, OF_USERS, &[ONE_WAREHOUSE]], "");
 }
 
+/// The same in virtual time, which needs no servers.
+#[test]
+fn demartek_d3_replication_simulated() {
+    let bench = Bench::new();
+    let values: [&[(&str, &str)]; 3] = [OF_ALL, OF_USERS, &[ONE_WAREHOUSE]];
+    bench.write("study.toml", &shrunk(&bench, "demartek/d3-replication", &values));
+    let arguments = ["run", "study.toml", "--laptop", "--simulate", "--no-progress", "--json"];
+    let analysis = bench.run(&[&arguments[..], &["--out", "study.sqlite"]].concat()).expect(0);
+    let analysis: Value = serde_json::from_str(&analysis).expect("JSON on standard output");
+    for rung in list(&analysis, "rungs") {
+        assert!(headline(rung) > 0.0, "{rung:#}");
+    }
+    let texts = list(&analysis, "findings").iter().filter_map(|finding| finding["text"].as_str());
+    let copied = texts.filter(|text| text.contains("replication: ") && text.contains("MB copied"));
+    assert_eq!(copied.count(), 2, "one of each design");
+    let series = list(&analysis["timelines"], "series").iter();
+    let names: Vec<&str> = series.filter_map(|one| one["name"].as_str()).collect();
+    for name in ["background.replication.read_bytes", "background.replication.write_bytes"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
 #[test]
 fn demartek_d4() {
     // A host that is slow enough cannot show the third design, a card of NVRAM.

@@ -4,6 +4,7 @@
 use crate::common::{Bench, Ended};
 use serde_json::Value;
 use std::path::Path;
+use underlay_record::Record;
 
 /// Two designs of one device each, NVMe and SATA, as in the quickstart.
 const STUDY: &str = r#"
@@ -161,15 +162,16 @@ stack = "{stack}"
 #[test]
 fn what_cannot_be_simulated_is_refused_with_all_reasons_and_no_record() {
     let bench = Bench::new();
-    let study = STUDY.replace("[procedure]", "[procedure]\ncausal-check = \"20s\"")
-        + "\n[[background]]\nname = \"copy\"\ncopy = { from = \"data\", to = \"backup\" }\n";
+    let study = STUDY
+        .replace("[procedure]", "[procedure]\nsettle = \"2s\"\ncausal-check = \"20s\"")
+        + "\n[[background]]\nname = \"early\"\ncopy.from = \"data\"\nphase = \"settle\"\n";
     let without_memory = STUDY.replace("memory-limit = \"128MiB\"", "");
     bench.write("small.toml", &study);
     let refused = bench.run(&["run", "small.toml", "--simulate", "--out", "a.sqlite"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let reason = &refused.stderr;
     assert!(reason.contains("a causal check, which is not simulated yet"), "{reason}");
-    assert!(reason.contains("background work, which is not simulated yet"), "{reason}");
+    assert!(reason.contains("`early` begins in `settle`"), "{reason}");
     assert!(!bench.path().join("a.sqlite").exists(), "nothing was begun");
     bench.write("small.toml", &without_memory);
     let refused = bench.run(&["run", "small.toml", "--simulate", "--out", "a.sqlite"]);
@@ -177,6 +179,73 @@ fn what_cannot_be_simulated_is_refused_with_all_reasons_and_no_record() {
     assert!(refused.stderr.contains("without engine.memory-limit"), "{}", refused.stderr);
     let cores = bench.run(&["run", "small.toml", "--cores", "2"]);
     assert_eq!(cores.code, Some(2), "of no use without --simulate: {}", cores.stderr);
+}
+
+/// A neighbour for three seconds, and a copy that the load's end stops; on SATA only.
+const BESIDE: &str = r#"
+[[background]]
+name = "neighbour"
+load = { profile = "sql-80-20", volumes = ["data", "backup"], working-set = "64MiB" }
+lasts = "3s"
+designs = ["sata"]
+
+[[background]]
+name = "copy"
+copy = { from = "data", to = "backup", space = "128MiB", bytes-per-second = "20MB" }
+at = "1s"
+designs = ["sata"]
+"#;
+
+#[test]
+fn background_work_costs_users_and_is_recorded_as_that_of_a_host() {
+    let bench = Bench::new();
+    bench.write("small.toml", STUDY);
+    let quiet = simulated(&bench, "a.sqlite", &[]);
+    bench.write("small.toml", &format!("{STUDY}{BESIDE}"));
+    let disturbed = simulated(&bench, "b.sqlite", &[]);
+    let ratio =
+        |design, users| headline(&disturbed, design, users) / headline(&quiet, design, users);
+    assert!(ratio(1, 8) < 0.9, "{}", ratio(1, 8));
+    // It begins in the last rung, in the designs that it names.
+    for (design, users) in [(0, 2), (0, 8), (1, 2)] {
+        let ratio = ratio(design, users);
+        assert!((ratio - 1.0).abs() < 0.05, "design {design}, {users} users: {ratio}");
+    }
+    let record = Record::open_read_only(&bench.path().join("b.sqlite")).expect("a record");
+    for run in record.runs().expect("runs") {
+        let document = record.document(Some(run.id), "background").expect("read");
+        let Some(document) = document else {
+            assert_eq!(run.design, 0, "no work there");
+            continue;
+        };
+        let [neighbour, copy] = [0, 1].map(|it| &document[it]);
+        assert_eq!((&neighbour["name"], &copy["name"]), (&"neighbour".into(), &"copy".into()));
+        let of = |work: &Value, key: &str| work[key].as_u64().expect("a number");
+        let lasted = of(neighbour, "ended_ns") - of(neighbour, "began_ns");
+        assert!((3_000_000_000..3_100_000_000).contains(&lasted), "{neighbour}");
+        assert!(of(neighbour, "reads") > 2 * of(neighbour, "writes"), "{neighbour}");
+        // Of the 80 MB of four seconds, blocks that were begun.
+        assert!((79_000_000..82_000_000).contains(&of(copy, "read_bytes")), "{copy}");
+        assert_eq!((&copy["complete"], &copy["errors"]), (&false.into(), &0.into()));
+        let counters = record.tables(run.id).expect("tables");
+        let counted = |series: &str| {
+            let all = counters.iter().filter(|table| table.source.name == "background");
+            let columns: Vec<f64> =
+                all.filter_map(|table| table.column(series)?.values.last().copied()).collect();
+            columns[..] == [of(copy, "read_bytes") as f64]
+        };
+        assert!(counted("copy.read_bytes"));
+    }
+    let findings = disturbed["findings"].as_array().expect("findings").iter();
+    let texts: Vec<&str> = findings.filter_map(|finding| finding["text"].as_str()).collect();
+    for said in ["neighbour: ", "copy: ", "it was stopped before it finished"] {
+        assert!(texts.iter().any(|text| text.contains(said)), "{said}: {texts:#?}");
+    }
+    let series = disturbed["timelines"]["series"].as_array().expect("series");
+    assert!(series.iter().any(|one| one["name"] == "background.neighbour.write_bytes"));
+    let refused = bench.run(&["predict", "b.sqlite", "--design", "nvme"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("it has background work"), "{}", refused.stderr);
 }
 
 #[test]

@@ -15,6 +15,8 @@ use underlay_datastore::MountedVolume;
 use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan};
 use underlay_workload::block::{Content, IoProfile};
 
+use super::outcome::Done;
+
 /// A load without an end of its own is given this long; the run ends before.
 const LONG: Duration = Duration::from_secs(30 * 86_400);
 
@@ -22,15 +24,6 @@ const LONG: Duration = Duration::from_secs(30 * 86_400);
 pub(super) enum Ready {
     Load { profile: Box<IoProfile>, targets: Vec<Target>, seed: RootSeed },
     Copy { plan: CopyPlan, from: Target, to: Option<Target> },
-}
-
-/// What a thread did.
-pub(super) struct Done {
-    pub complete: bool,
-    pub errors: u64,
-    pub read: Histogram,
-    pub write: Histogram,
-    pub failure: Option<String>,
 }
 
 /// Opens what the work needs.
@@ -118,7 +111,7 @@ pub(super) fn work(ready: Ready, gauge: &IoGauge, stop: &AtomicBool) -> Done {
                     .collect(),
                 content: match Content::new(profile.content, seed) {
                     Ok(content) => content,
-                    Err(problem) => return Done::failed(problem.to_string()),
+                    Err(problem) => return failed(problem.to_string()),
                 },
                 dilation: Dilation::NONE,
                 warm_up: Duration::ZERO,
@@ -135,18 +128,16 @@ pub(super) fn work(ready: Ready, gauge: &IoGauge, stop: &AtomicBool) -> Done {
                 .map(|result| of_load(&result))
         }
     };
-    done.unwrap_or_else(|error| Done::failed(error.to_string()))
+    done.unwrap_or_else(|error| failed(error.to_string()))
 }
 
-impl Done {
-    fn failed(failure: String) -> Done {
-        Done {
-            complete: false,
-            errors: 0,
-            read: Histogram::new(),
-            write: Histogram::new(),
-            failure: Some(failure),
-        }
+fn failed(failure: String) -> Done {
+    Done {
+        complete: false,
+        errors: 0,
+        read: Histogram::new(),
+        write: Histogram::new(),
+        failure: Some(failure),
     }
 }
 

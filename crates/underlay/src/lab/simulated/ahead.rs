@@ -12,7 +12,9 @@ use std::thread::{Scope, available_parallelism};
 use std::time::Duration;
 use underlay_core::RootSeed;
 use underlay_engine::{JobResult, Scenario};
-use underlay_simulation::databases::{DesignTarget, Ladder, Rung, Second, Stage, scale, scenario};
+use underlay_simulation::databases::{
+    BackgroundSchedule, DesignTarget, Ladder, Rung, Second, Stage, scale, scenario,
+};
 use underlay_study::Plan;
 
 use super::bed::Bed;
@@ -136,7 +138,8 @@ fn simulate(
     hand_over(Step::Begun(Box::new(scenario.clone())))?;
     let target = DesignTarget::in_study(plan, position, seed.child("storage", 0))
         .map_err(|error| Left::Refused(chain(&error)))?;
-    let mut ladder = Ladder::new((target, &scenario), &plan.procedure, how.effort, seed)
+    let (on, background) = ((target, &scenario), BackgroundSchedule::of(plan, position));
+    let mut ladder = Ladder::with_background(on, background, &plan.procedure, how.effort, seed)
         .map_err(|error| Left::Refused(chain(&error)))?;
     let mut each = |stage, users, second: &Second| {
         hand_over(Step::Second(stage, users, Box::new(second.clone()))).is_ok()

@@ -6,6 +6,7 @@
 //! before there is a record.
 
 mod ahead;
+mod background;
 mod bed;
 mod inputs;
 mod jobs;
@@ -36,6 +37,7 @@ use crate::lab::workload::subject_of;
 use crate::lab::{Executed, Outcome, Place, carry_out_runs, finished_runs, open_record};
 use crate::stop::{Stop, chain};
 use ahead::{Ahead, Step, Steps};
+use background::Background;
 use bed::Bed;
 use jobs::Jobs;
 use recording::Recording;
@@ -220,6 +222,8 @@ impl Active<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
         let procedure = &self.plan.procedure;
+        let record = (self.recorder, recording.run());
+        let mut background = Background::new(record, self.plan, scenario);
         let mut said = Vec::new();
         loop {
             match self.steps.next()? {
@@ -227,6 +231,7 @@ impl Active<'_> {
                     let at = recording.now();
                     phases.enter((stage, users), at, procedure.measure, observer)?;
                     recording.second(&second, users, observer)?;
+                    background.second(&second.run, observer)?;
                 }
                 Step::RungEnded(rung) => {
                     let users = procedure.users[rungs.len()];
@@ -240,6 +245,7 @@ impl Active<'_> {
                     }));
                 }
                 Step::Ended(jobs) => {
+                    background.end(recording.now(), observer)?;
                     let (recorder, run) = (self.recorder, recording.run());
                     let keeping = Jobs { recorder, run, scenario, end: recording.now() };
                     let value = keeping.keep(&jobs, observer)?;

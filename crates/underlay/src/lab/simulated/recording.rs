@@ -1,5 +1,5 @@
-//! A simulated run in its record: every second of the users, of the sessions' time, of processors
-//! and volumes.
+//! A simulated run in its record: every second of the users, of the sessions' time, of processors,
+//! volumes and background work.
 //!
 //! Names and units are those of the samplers of a real run, so that reports need not know the
 //! difference; what a model does not know is absent.
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::{Place, TypeResult};
+use underlay_engine::station::Station;
 use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario, WorkloadSpec};
 use underlay_model::cluster::HostUse;
 use underlay_record::conventions::{document, source};
@@ -34,6 +35,7 @@ const PROCESS: u32 = 1;
 const ENGINE: u32 = 2;
 const BLOCK: u32 = 3;
 const DATASTORE: u32 = 4;
+const BACKGROUND: u32 = 5;
 
 /// Counters as samplers read them: cumulative, in the order of their names.
 #[derive(Default)]
@@ -71,6 +73,7 @@ pub struct Recording<'a> {
     engine: Counters,
     block: Counters,
     datastore: Counters,
+    background: Counters,
     has_sources: bool,
 }
 
@@ -94,6 +97,7 @@ impl<'a> Recording<'a> {
             engine: Counters::default(),
             block: Counters::default(),
             datastore: Counters::default(),
+            background: Counters::default(),
             has_sources: false,
         }
     }
@@ -138,12 +142,14 @@ impl<'a> Recording<'a> {
         if !self.has_sources {
             // Counters begin at 0, at the begin of the first second.
             self.count(second, 0.0);
+            self.count_background(second, 0.0);
             self.count_hosts(hosts, 0.0);
             self.declare()?;
             self.read(interval.begin)?;
             self.has_sources = true;
         }
         self.count(second, 1.0);
+        self.count_background(second, 1.0);
         self.count_hosts(hosts, 1.0);
         self.read(interval.end)?;
         self.transactions(second, interval)?;
@@ -169,6 +175,7 @@ impl<'a> Recording<'a> {
             (ENGINE, of_server, Layer::Database, &self.engine),
             (BLOCK, source::BLOCK, Layer::Block, &self.block),
             (DATASTORE, source::DATASTORE, Layer::Datastore, &self.datastore),
+            (BACKGROUND, source::BACKGROUND, Layer::Driver, &self.background),
         ];
         let mut recorder = self.recorder.lock();
         let present = sources.into_iter().filter(|(.., counters)| !counters.is_empty());
@@ -193,6 +200,7 @@ impl<'a> Recording<'a> {
             (ENGINE, &self.engine),
             (BLOCK, &self.block),
             (DATASTORE, &self.datastore),
+            (BACKGROUND, &self.background),
         ];
         let mut recorder = self.recorder.lock();
         for (index, counters) in counters.into_iter().filter(|(_, it)| !it.is_empty()) {
@@ -237,6 +245,9 @@ impl<'a> Recording<'a> {
             requests += (result.requests() * spec.demands.cpu_per_io.0) as f64;
             wanted += result.places[Place::Cpu as usize].present_ns as f64;
         }
+        for (result, spec) in second.background.iter().zip(&scenario.background) {
+            requests += (result.requests() * spec.cpu_per_io.0) as f64;
+        }
         let server = (busy - client - requests).max(0.0);
         let name = match self.plan.engine.kind {
             EngineKind::Postgresql => "postgres",
@@ -277,19 +288,56 @@ impl<'a> Recording<'a> {
                 }
             }
             for (volume, operation, station, bytes) in stations {
-                let volume = &self.design.volumes[volume].name;
-                let mut add = |field: &str, unit, by: f64| {
-                    self.block.add(
-                        format!("volume.{volume}.{operation}.{field}"),
-                        unit,
-                        times * by,
-                    );
-                };
-                add("ios", "ios", station.departures as f64);
-                add("time", "ms", station.stay_ns as f64 / NS_PER_MS);
-                if operation != "flush" {
-                    add("sectors", "sectors", bytes / SECTOR_BYTES);
+                self.count_requests((volume, operation), &station, bytes, times);
+            }
+        }
+    }
+
+    /// The same of requests of a kind on a volume.
+    fn count_requests(
+        &mut self,
+        (volume, operation): (usize, &str),
+        station: &Station,
+        bytes: f64,
+        times: f64,
+    ) {
+        let volume = &self.design.volumes[volume].name;
+        let mut add = |field: &str, unit, by: f64| {
+            self.block.add(format!("volume.{volume}.{operation}.{field}"), unit, times * by);
+        };
+        add("ios", "ios", station.departures as f64);
+        add("time", "ms", station.stay_ns as f64 / NS_PER_MS);
+        if operation != "flush" {
+            add("sectors", "sectors", bytes / SECTOR_BYTES);
+        }
+    }
+
+    /// The same of background work: its own counters, and its part of those of the volumes.
+    fn count_background(&mut self, second: &EngineRun, times: f64) {
+        for result in &second.background {
+            let mut sums = [0; 4];
+            for part in &result.parts {
+                for (operation, io) in ["read", "write", "flush"].into_iter().zip(part.all()) {
+                    let of = (part.volume, operation);
+                    self.count_requests(of, &io.station, io.bytes as f64, times);
                 }
+                let (read, write) = (&part.read, &part.write);
+                let of_part = [read.station.departures, write.station.departures];
+                let counts = of_part.into_iter().chain([read.bytes, write.bytes]);
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+            // As of real work, flushes are no writes.
+            let [reads, writes, read_bytes, write_bytes] = sums;
+            for (series, unit, by) in [
+                ("reads", "requests", reads),
+                ("writes", "requests", writes),
+                ("read_bytes", "bytes", read_bytes),
+                ("write_bytes", "bytes", write_bytes),
+                // Nothing fails in the model.
+                ("errors", "requests", 0),
+            ] {
+                let series = format!("{}.{series}", result.name);
+                self.background.add(series, unit, times * by as f64);
             }
         }
     }
