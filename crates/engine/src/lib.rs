@@ -27,6 +27,8 @@ mod volume_use;
 
 mod job_spec;
 
+mod warehouse_spec;
+
 pub mod layout;
 
 pub mod page;
@@ -86,6 +88,12 @@ mod job;
 
 mod job_work;
 
+mod warehouse_query;
+
+mod warehouse_job;
+
+mod warehouse_work;
+
 pub use demand::{DemandProfile, TypeDemand};
 pub use job_spec::{BackupSpec, BatchSpec};
 pub use result::{DatabaseResult, EngineRun, HostResult, JobOperation, JobResult};
@@ -95,3 +103,4 @@ pub use spec::{
     ClientSpec, DatabaseSpec, EngineSpec, HostSpec, Load, Scenario, ScenarioProblem, VolumeUse,
     WorkloadSpec,
 };
+pub use warehouse_spec::WarehouseSpec;

@@ -11,3 +11,4 @@ mod pools;
 mod sanity;
 mod scenario;
 mod sysbench;
+mod warehouse;
