@@ -19,6 +19,8 @@ pub(crate) enum Task {
     Job { database: u16, process: u8, length: u32 },
     /// A worker of autovacuum.
     Analyze { database: u16 },
+    /// A process of a warehouse's query.
+    Query { database: u16, stream: u16 },
     /// Work that nothing waits for.
     Background,
 }
@@ -76,6 +78,8 @@ pub(crate) enum Purpose {
     ReadAhead { database: u16 },
     /// A job.
     Job { database: u16, io: JobIo },
+    /// A warehouse's query reads so many bytes, for which so many pages waited.
+    Query { database: u16, stream: u16, pages: u32, bytes: u32 },
 }
 
 impl Purpose {
@@ -91,6 +95,10 @@ impl Purpose {
             Purpose::Analyze { .. } => 6,
             Purpose::ReadAhead { .. } => 7,
             Purpose::Job { io, .. } => 8 + io.index(),
+            // It is a job, too.
+            Purpose::Query { bytes, .. } => {
+                8 + JobIo::Read { volume: JobVolume::Data, length: bytes }.index()
+            }
         }
     }
 
@@ -104,6 +112,7 @@ impl Purpose {
             | Purpose::Analyze { database }
             | Purpose::ReadAhead { database }
             | Purpose::Job { database, .. }
+            | Purpose::Query { database, .. }
             | Purpose::Doublewrite { database } => database,
         }
     }

@@ -19,6 +19,7 @@ use crate::sources::Source;
 use crate::spec::{DatabaseSpec, Load, WorkloadSpec};
 use crate::station::Station;
 use crate::timers::Timer;
+use crate::warehouse_job::WarehouseJob;
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::Request;
@@ -69,6 +70,8 @@ pub(crate) struct Database {
     pub(crate) last_idle: Nanos,
     /// Its job, where that is more than sessions.
     pub(crate) job: Option<Job>,
+    /// The runs of its warehouse, if it is one.
+    pub(crate) warehouse: Option<Box<WarehouseJob>>,
 }
 
 impl Database {
@@ -97,9 +100,17 @@ impl Database {
             }
             _ => None,
         };
+        let warehouse = match (&spec.workload, &pool) {
+            (WorkloadSpec::Warehouse(warehouse), Pool::Clock(buffers)) => {
+                let job = WarehouseJob::new(warehouse, &demands, buffers.frames(), seed);
+                Some(Box::new(job))
+            }
+            _ => None,
+        };
         Database {
             number,
             job,
+            warehouse,
             last_idle: Nanos::ZERO,
             cpu_scale: 1.0,
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),

@@ -121,6 +121,7 @@ impl Job {
         self.result.operations.push(JobOperation {
             kind: self.kind,
             cycle: self.cycle,
+            stream: 0,
             begin: self.began,
             end: now,
             bytes: transfer.bytes(),

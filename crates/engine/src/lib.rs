@@ -28,6 +28,7 @@ mod volume_use;
 mod job_spec;
 
 mod background_spec;
+mod warehouse_spec;
 
 pub mod layout;
 
@@ -97,6 +98,12 @@ mod copying;
 
 mod background_work;
 
+mod warehouse_query;
+
+mod warehouse_job;
+
+mod warehouse_work;
+
 pub use background_result::{BackgroundIo, BackgroundPart, BackgroundResult};
 pub use background_spec::{BackgroundSpec, CopySpec, LoadSpec, VolumeWork};
 pub use demand::{DemandProfile, TypeDemand};
@@ -108,3 +115,4 @@ pub use spec::{
     ClientSpec, DatabaseSpec, EngineSpec, HostSpec, Load, Scenario, ScenarioProblem, VolumeUse,
     WorkloadSpec,
 };
+pub use warehouse_spec::WarehouseSpec;

@@ -86,13 +86,15 @@ pub struct TypeResult {
 pub struct JobOperation {
     /// Its type in the workload's shape.
     pub kind: usize,
-    /// Its cycle, from 1.
+    /// Its cycle, from 1; of a warehouse, 1 in the power run and 2 in the throughput run.
     pub cycle: u32,
+    /// Its stream; 0 where there is only one.
+    pub stream: u32,
     /// When it began.
     pub begin: Nanos,
-    /// When what it wrote was durable.
+    /// When what it wrote was durable, or a query was answered.
     pub end: Nanos,
-    /// What it wrote.
+    /// What it wrote, or what a query read.
     pub bytes: u64,
 }
 

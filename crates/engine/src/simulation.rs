@@ -223,6 +223,10 @@ impl<T: Target> Simulation<T> {
                         Task::Analyze { database } => {
                             self.databases[usize::from(database)].analyzed(&mut self.core);
                         }
+                        Task::Query { database, stream } => {
+                            let database = &mut self.databases[usize::from(database)];
+                            database.query_worked(&mut self.core, stream);
+                        }
                         Task::Background => {}
                     }
                     self.wake();
@@ -255,6 +259,9 @@ impl<T: Target> Simulation<T> {
             Purpose::Analyze { .. } => database.analyzed_page_read(core, latency),
             Purpose::ReadAhead { .. } => database.read_ahead_ended(core, latency),
             Purpose::Job { io, .. } => database.job_io_done(core, io),
+            Purpose::Query { stream, pages, bytes, .. } => {
+                database.query_read(core, (stream, pages, bytes), latency);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ pub use crate::volume_use::VolumeUse;
 use crate::background_spec::BackgroundSpec;
 use crate::demand::DemandProfile;
 use crate::job_spec::{BackupSpec, BatchSpec};
+use crate::warehouse_spec::WarehouseSpec;
 use underlay_core::{Arrivals, Bytes, Nanos};
 use underlay_workload::block::WorkloadProblem;
 use underlay_workload::dvdstore::DvdStore;
@@ -90,6 +91,8 @@ pub enum WorkloadSpec {
     Backup(BackupSpec),
     /// Insertion of rows: a job.
     Batch(BatchSpec),
+    /// Queries and refresh functions of a data warehouse: a job.
+    Warehouse(WarehouseSpec),
 }
 
 impl WorkloadSpec {
@@ -101,12 +104,16 @@ impl WorkloadSpec {
             WorkloadSpec::DvdStore(shop) => shop.shape().types,
             WorkloadSpec::Backup(_) => underlay_workload::backup::SHAPE.types,
             WorkloadSpec::Batch(_) => underlay_workload::batch::SHAPE.types,
+            WorkloadSpec::Warehouse(_) => underlay_workload::warehouse::SHAPE.types,
         }
     }
 
     /// Whether it is a job, which has no users and works until it is done.
     pub fn is_job(&self) -> bool {
-        matches!(self, WorkloadSpec::Backup(_) | WorkloadSpec::Batch(_))
+        matches!(
+            self,
+            WorkloadSpec::Backup(_) | WorkloadSpec::Batch(_) | WorkloadSpec::Warehouse(_)
+        )
     }
 
     /// What the headline counts.
@@ -117,6 +124,7 @@ impl WorkloadSpec {
             WorkloadSpec::DvdStore(shop) => shop.shape().headline,
             WorkloadSpec::Backup(_) => underlay_workload::backup::SHAPE.headline,
             WorkloadSpec::Batch(_) => underlay_workload::batch::SHAPE.headline,
+            WorkloadSpec::Warehouse(_) => underlay_workload::warehouse::SHAPE.headline,
         }
     }
 }
@@ -217,6 +225,12 @@ pub enum ScenarioProblem {
         /// What is wrong.
         problem: WorkloadProblem,
     },
+    /// A warehouse whose plans are not known.
+    #[error("{of}: the queries of a warehouse are simulated on PostgreSQL only")]
+    WarehouseOnInnodb {
+        /// Whose.
+        of: String,
+    },
     /// The tables do not fit.
     #[error("{of}: {needed} are needed, but the volume has {there}")]
     TooSmall {
@@ -292,6 +306,10 @@ impl DatabaseSpec {
         let has_job = matches!(self.load, Load::Job { .. });
         if has_job != self.workload.is_job() {
             problems.push(ScenarioProblem::JobAndUsers { of: of.clone() });
+        }
+        if let (WorkloadSpec::Warehouse(_), EngineSpec::Mariadb(_)) = (&self.workload, &self.engine)
+        {
+            problems.push(ScenarioProblem::WarehouseOnInnodb { of: of.clone() });
         }
         if let WorkloadSpec::Backup(backup) = &self.workload {
             self.room_for_backups(backup, &of, problems);

@@ -32,6 +32,7 @@ impl Database {
                 self.expect_arrival(core);
             }
         }
+        self.begin_warehouse_run(core);
         if self.job.is_some() {
             core.timers.set(core.now, Timer::Job { database: self.number });
         }
@@ -119,7 +120,8 @@ impl Database {
         let Some(kind) = self.source.draw(session, &self.spec.mix) else {
             // Its part of the job is done; the last one to say so ends the job.
             self.last_idle = core.now;
-            return self.enter(core.now, session, Phase::Idle);
+            self.enter(core.now, session, Phase::Idle);
+            return self.end_refresh(core);
         };
         if pacing == 0.0 {
             return self.send(core, session, core.now);

@@ -33,6 +33,9 @@ impl Database {
 
     /// The results of its job.
     fn take_job(&mut self) -> Option<JobResult> {
+        if let Some(warehouse) = &mut self.warehouse {
+            return Some(warehouse.take());
+        }
         match &mut self.job {
             Some(job) => Some(job.take()),
             // A job of sessions is done when none of them has anything to do.

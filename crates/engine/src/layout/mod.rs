@@ -8,6 +8,7 @@ pub mod dvdstore;
 pub(crate) mod row_versions;
 pub mod sysbench;
 pub mod tpcc;
+pub mod warehouse;
 
 use crate::page::PageId;
 use underlay_core::Bytes;

@@ -142,6 +142,11 @@ impl<P: Places> ClockSweep<P> {
         touched
     }
 
+    /// Counts a miss of a page that does not enter: that of a scan with a ring of its own.
+    pub(crate) fn pass_by(&mut self) {
+        self.counters.misses += 1;
+    }
+
     /// The frame to evict: none if all are being read into.
     fn victim(&mut self) -> Option<u32> {
         // Each round lowers every count by one, so after that many a frame is found unless all are

@@ -9,6 +9,7 @@ mod batch;
 mod dvdstore;
 mod sysbench;
 mod tpcc;
+mod warehouse;
 
 use crate::demand::DemandProfile;
 use crate::layout::Relation;
@@ -20,6 +21,7 @@ use sysbench::SysbenchSource;
 use tpcc::TpccSource;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_workload::transactional::Mix;
+use warehouse::WarehouseSource;
 
 impl WorkloadSpec {
     /// Tables and indexes.
@@ -29,6 +31,7 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(sysbench) => SysbenchSource::relations(sysbench, engine),
             WorkloadSpec::DvdStore(shop) => DvdStoreSource::relations(shop, engine),
             WorkloadSpec::Batch(batch) => BatchSource::relations(batch, engine),
+            WorkloadSpec::Warehouse(warehouse) => WarehouseSource::relations(warehouse),
             // It is never changed, so nothing grows.
             WorkloadSpec::Backup(backup) => TpccSource::relations(&backup.tpcc, engine)
                 .into_iter()
@@ -51,6 +54,7 @@ pub(crate) enum Source {
     Sysbench(Box<SysbenchSource>),
     DvdStore(Box<DvdStoreSource>),
     Batch(Box<BatchSource>),
+    Warehouse(Box<WarehouseSource>),
     /// A job that asks for no transactions.
     NoTransactions,
 }
@@ -77,6 +81,9 @@ impl Source {
             WorkloadSpec::Batch(batch) => {
                 Source::Batch(Box::new(BatchSource::new(batch, engine, demands, users)))
             }
+            WorkloadSpec::Warehouse(warehouse) => {
+                Source::Warehouse(Box::new(WarehouseSource::new(warehouse, demands, seed)))
+            }
             WorkloadSpec::Backup(_) => Source::NoTransactions,
         }
     }
@@ -88,7 +95,10 @@ impl Source {
             Source::Tpcc(source) => source.freeze(is_frozen),
             Source::Sysbench(source) => source.freeze(is_frozen),
             // Their rows stay where they are.
-            Source::DvdStore(_) | Source::Batch(_) | Source::NoTransactions => {}
+            Source::DvdStore(_)
+            | Source::Batch(_)
+            | Source::Warehouse(_)
+            | Source::NoTransactions => {}
         }
     }
 
@@ -110,6 +120,7 @@ impl Source {
             Source::Sysbench(source) => Some(source.draw(user, mix)),
             Source::DvdStore(source) => Some(source.draw(user, mix)),
             Source::Batch(source) => source.draw(user),
+            Source::Warehouse(source) => source.draw(),
             Source::NoTransactions => None,
         }
     }
@@ -121,7 +132,15 @@ impl Source {
             Source::Sysbench(source) => source.write_down(user, script),
             Source::DvdStore(source) => source.write_down(user, script),
             Source::Batch(source) => source.write_down(user, script),
+            Source::Warehouse(source) => source.write_down(script),
             Source::NoTransactions => unreachable!("no transaction was drawn"),
+        }
+    }
+
+    /// The session of a warehouse has a refresh function to carry out.
+    pub(crate) fn begin_refresh(&mut self, kind: usize) {
+        if let Source::Warehouse(source) = self {
+            source.begin(kind);
         }
     }
 

@@ -50,7 +50,7 @@ fn volumes(profile: &DeviceProfile) -> StoreTarget {
 }
 
 /// Runs second by second until the job is done; what it came to, and the seconds.
-fn until_done(scenario: &Scenario, profile: &DeviceProfile) -> (JobResult, Vec<EngineRun>) {
+pub fn until_done(scenario: &Scenario, profile: &DeviceProfile) -> (JobResult, Vec<EngineRun>) {
     let mut simulation =
         Simulation::new(scenario, volumes(profile), RootSeed(3)).expect("a valid scenario");
     let mut all = JobResult::default();

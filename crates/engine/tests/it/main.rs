@@ -12,3 +12,4 @@ mod pools;
 mod sanity;
 mod scenario;
 mod sysbench;
+mod warehouse;

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{
     BackupSpec, BatchSpec, ClientSpec, DatabaseSpec, DemandProfile, EngineSpec, HostSpec,
-    InnodbSettings, Load, PostgresqlSettings, Scenario, VolumeUse, WorkloadSpec,
+    InnodbSettings, Load, PostgresqlSettings, Scenario, VolumeUse, WarehouseSpec, WorkloadSpec,
 };
 use underlay_study::{
     ClientPlace, ClientPlan, DatabasePart, DatabasePlan, DatastoreKind, DesignPlan, DvdstorePlan,
     EngineKind, EnginePlan, HostCompute, MEMORY_PER_SESSION, Pacing, Plan, SettingError,
-    SysbenchPlan, TpccPlan, VolumePlan, WorkloadKind,
+    SysbenchPlan, TpccPlan, VolumePlan, WarehousePlan, WorkloadKind,
 };
 use underlay_workload::dvdstore::{self, DvdStore};
 use underlay_workload::sysbench::{self, Sysbench};
@@ -148,6 +148,8 @@ impl Mapping<'_> {
                 sessions: match &workload.kind {
                     // The engine's own programs.
                     WorkloadKind::Backup(_) => 0,
+                    // That of refresh functions; queries have processes of their own.
+                    WorkloadKind::Warehouse(_) => 1,
                     kind => kind.job_sessions().unwrap_or(1),
                 },
             },
@@ -252,6 +254,9 @@ pub fn default_demands(engine: EngineKind, workload: &WorkloadKind) -> Option<De
         (EngineKind::Mariadb, WorkloadKind::Backup(_)) => Some(DemandProfile::backup_mariadb()),
         (EngineKind::Postgresql, WorkloadKind::Batch(_)) => Some(DemandProfile::batch_postgresql()),
         (EngineKind::Mariadb, WorkloadKind::Batch(_)) => Some(DemandProfile::batch_mariadb()),
+        (EngineKind::Postgresql, WorkloadKind::Warehouse(_)) => {
+            Some(DemandProfile::warehouse_postgresql())
+        }
         _ => None,
     }
 }
@@ -268,6 +273,9 @@ impl Mapping<'_> {
                 bytes_per_second: plan.bytes_per_second,
                 volume: self.volume("backup")?,
             })),
+            WorkloadKind::Warehouse(plan) => {
+                warehouse(plan, &self.part.engine).map_err(|error| error.to_string())
+            }
             other => users_of(other, seed),
         }
     }
@@ -279,6 +287,17 @@ fn tpcc(plan: &TpccPlan, seed: RootSeed) -> Result<Tpcc, String> {
         .map_err(|error| error.to_string())?;
     let (profile, home_warehouse) = (plan.profile, plan.home_warehouse);
     Ok(Tpcc { profile, home_warehouse, ..Tpcc::new(parameters) })
+}
+
+/// The workers are those of the study, or the server's own.
+fn warehouse(plan: &WarehousePlan, engine: &EnginePlan) -> Result<WorkloadSpec, SettingError> {
+    let whole = |name, own: u32| Ok(engine.number_setting(name)?.map_or(own, |it| it as u32));
+    Ok(WorkloadSpec::Warehouse(WarehouseSpec {
+        scale: plan.scale,
+        streams: plan.streams,
+        workers_per_query: whole("max_parallel_workers_per_gather", 2)?,
+        workers: whole("max_parallel_workers", 8)?,
+    }))
 }
 
 fn users_of(workload: &WorkloadKind, seed: RootSeed) -> Result<WorkloadSpec, String> {

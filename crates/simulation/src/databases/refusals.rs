@@ -73,7 +73,13 @@ fn of_database(database: &DatabasePlan, found: &mut BTreeSet<String>) {
             ));
         }
         WorkloadKind::Warehouse(_) => {
-            found.insert(format!("{of}the queries of a warehouse are not simulated yet"));
+            let mut engines = database.parts.iter().map(|part| part.engine.kind);
+            if engines.any(|engine| engine == EngineKind::Mariadb) {
+                found.insert(format!(
+                    "{of}the queries of a warehouse are simulated on PostgreSQL only: MariaDB's \
+                     plans were not measured"
+                ));
+            }
         }
     }
     for part in &database.parts {

@@ -350,3 +350,34 @@ fn backups_alone_and_beside_users_are_read_as_those_of_a_host() {
     }
     assert!(shown[1] < 0.9 * shown[0] && shown[1] > 0.0, "users of SATA with backups: {shown:?}");
 }
+
+#[test]
+fn a_published_warehouse_answers_no_later_over_the_faster_link() {
+    let bench = Bench::new();
+    let mut study = bench.run(&["show", "demartek/d3-warehouse"]).expect(0);
+    // Of the data two thousandths, of which a third fits into memory.
+    for (at_paper_size, small) in [
+        ("scale = 100", "scale = 0.2"),
+        ("streams = 4", "streams = 2"),
+        ("repeats = 3", "repeats = 1"),
+        ("memory-limit = \"32GiB\"", "memory-limit = \"128MiB\""),
+        ("shared_buffers = \"8GB\"", "shared_buffers = \"16MB\""),
+        ("effective_cache_size = \"24GB\"", "effective_cache_size = \"100MB\""),
+    ] {
+        assert!(study.contains(at_paper_size), "{at_paper_size}: {study}");
+        study = study.replace(at_paper_size, small);
+    }
+    bench.write("small.toml", &study);
+    let analysis = simulated(&bench, "a.sqlite", &[]);
+    assert_eq!(analysis["study"]["evidence"], "simulated");
+    let metric = |design: usize, name: &str| {
+        let rungs = analysis["rungs"].as_array().expect("rungs");
+        let rung = rungs.iter().find(|rung| rung["design"] == design).expect("the rung");
+        rung["metrics"][name]["value"].as_f64().unwrap_or_else(|| panic!("{name} of {rung}"))
+    };
+    let [slow, fast] = [0, 1].map(|design| metric(design, "headline"));
+    assert!(fast >= slow && slow > 0.0, "queries per hour: {slow} {fast}");
+    let [slow, fast] = [0, 1].map(|design| metric(design, "job_s"));
+    assert!(fast <= slow && fast > 0.0, "seconds: {slow} {fast}");
+    assert!(bench.path().join("a.html").exists(), "the report");
+}

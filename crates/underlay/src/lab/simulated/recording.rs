@@ -277,9 +277,13 @@ impl<'a> Recording<'a> {
                 (spec.log.volume, "write", io.log_write, result.log.written as f64),
                 (spec.log.volume, "flush", io.log_flush, 0.0),
             ];
-            if let (WorkloadSpec::Backup(backup), Some(job)) = (&spec.workload, &result.job) {
-                let volumes = [spec.data.volume, backup.volume.volume];
-                for ((volume, io), bytes) in volumes.into_iter().zip(io.job).zip(job.volumes) {
+            if let Some(job) = &result.job {
+                let archives = match &spec.workload {
+                    WorkloadSpec::Backup(backup) => Some(backup.volume.volume),
+                    _ => None,
+                };
+                let volumes = std::iter::once(spec.data.volume).chain(archives);
+                for ((volume, io), bytes) in volumes.zip(io.job).zip(job.volumes) {
                     stations.extend([
                         (volume, "read", io.read, bytes.read as f64),
                         (volume, "write", io.write, bytes.written as f64),

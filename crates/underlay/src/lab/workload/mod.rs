@@ -30,3 +30,7 @@ pub use subject::{Access, Loadable, Subject};
 pub use sysbench::SysbenchSubject;
 pub use tpcc::TpccSubject;
 pub use warehouse::{Asked, WarehouseSubject};
+/// The document of a warehouse's runs.
+pub mod warehouses {
+    pub use super::warehouse::outcome;
+}

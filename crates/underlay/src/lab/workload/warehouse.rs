@@ -13,7 +13,7 @@ use underlay_record::CheckMoment;
 use underlay_study::WarehousePlan;
 use underlay_workload::identity::identity_of;
 use underlay_workload::warehouse::{
-    Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
+    Population, SHAPE, Scale, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
 use super::cause::stopped;
@@ -140,23 +140,34 @@ impl Subject for WarehouseSubject {
                 return Err(Abort::failed("the warehouse's run ended early", error));
             }
         };
-        let scale = self.population.scale;
-        let Asked { power, throughput } = asked;
-        let Some(power) = power.last().filter(|_| !asked.is_stopped()) else { return Ok(None) };
-        let Some(mean) = power.geometric_mean() else { return Ok(None) };
-        let power_rate = power_per_hour(scale, mean.as_secs_f64());
-        let throughput_rate = throughput
-            .as_ref()
-            .map(|run| throughput_per_hour(scale, self.streams(), run.duration.as_secs_f64()));
-        Ok(Some(json!({
-            "value": composite_per_hour(power_rate, throughput_rate),
-            "power_per_hour": power_rate,
-            "throughput_per_hour": throughput_rate,
-            "geometric_mean_ns": Nanos::from(mean).0,
-            "power": run_json(power),
-            "throughput": throughput.as_ref().map(run_json),
-        })))
+        let power = asked.power.last().filter(|_| !asked.is_stopped());
+        let streams = self.streams();
+        Ok(power.and_then(|power| {
+            outcome(self.population.scale, streams, power, asked.throughput.as_ref())
+        }))
     }
+}
+
+/// The record's document of a power run and a throughput run of so many streams; `None` of a power
+/// run without steps.
+pub fn outcome(
+    scale: Scale,
+    streams: u32,
+    power: &Measured,
+    throughput: Option<&Measured>,
+) -> Option<Value> {
+    let mean = power.geometric_mean()?;
+    let power_rate = power_per_hour(scale, mean.as_secs_f64());
+    let throughput_rate =
+        throughput.map(|run| throughput_per_hour(scale, streams, run.duration.as_secs_f64()));
+    Some(json!({
+        "value": composite_per_hour(power_rate, throughput_rate),
+        "power_per_hour": power_rate,
+        "throughput_per_hour": throughput_rate,
+        "geometric_mean_ns": Nanos::from(mean).0,
+        "power": run_json(power),
+        "throughput": throughput.map(run_json),
+    }))
 }
 
 fn ask(
