@@ -45,8 +45,42 @@ struct Slot {
     issued: Nanos,
 }
 
-struct Run<'t, T> {
+/// A request that completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// When, in the target's time.
+    pub at: Nanos,
+    /// The volume, by its number in the target.
+    pub volume: usize,
+    /// What it did.
+    pub access: Access,
+    /// Bytes it moved.
+    pub bytes: u32,
+    /// From the intended start.
+    pub response: Nanos,
+    /// From the submission.
+    pub service: Nanos,
+}
+
+/// Who looks on, from the beginning to the end of the measured window.
+pub trait Watch<T> {
+    /// A request completed without error.
+    fn completed(&mut self, done: Completed);
+
+    /// The clock jumped to `now`. What completes there has not been told yet.
+    fn at(&mut self, now: Nanos, target: &T);
+}
+
+/// Nobody.
+impl<T> Watch<T> for () {
+    fn completed(&mut self, _: Completed) {}
+
+    fn at(&mut self, _: Nanos, _: &T) {}
+}
+
+struct Run<'t, T, W> {
     target: &'t mut T,
+    watch: &'t mut W,
     clients: Vec<Client>,
     slots: Vec<Slot>,
     /// Ends of pauses: time, slot.
@@ -80,7 +114,21 @@ pub fn simulate<T: Target>(
     spec: &RunSpec,
     seed: RootSeed,
 ) -> SimulationResult {
-    let mut run = Run::new(target, clients, spec, seed);
+    simulate_watched(target, clients, spec, seed, &mut ())
+}
+
+/// The same, looked at by somebody.
+///
+/// # Panics
+/// As [`simulate`].
+pub fn simulate_watched<T: Target, W: Watch<T>>(
+    target: &mut T,
+    clients: &[ClientSpec<'_>],
+    spec: &RunSpec,
+    seed: RootSeed,
+    watch: &mut W,
+) -> SimulationResult {
+    let mut run = Run::new((target, watch), clients, spec, seed);
     run.start(clients);
     let measured_until = run.drive(spec);
     let backlog_at_end = run.backlog();
@@ -103,13 +151,13 @@ pub fn simulate<T: Target>(
     }
 }
 
-impl<'t, T: Target> Run<'t, T> {
+impl<'t, T: Target, W: Watch<T>> Run<'t, T, W> {
     fn new(
-        target: &'t mut T,
+        (target, watch): (&'t mut T, &'t mut W),
         specs: &[ClientSpec<'_>],
         spec: &RunSpec,
         seed: RootSeed,
-    ) -> Run<'t, T> {
+    ) -> Run<'t, T, W> {
         let mut streams: Vec<StreamResult> = Vec::new();
         let mut clients = Vec::with_capacity(specs.len());
         for (number, client) in specs.iter().enumerate() {
@@ -129,6 +177,7 @@ impl<'t, T: Target> Run<'t, T> {
         }
         Run {
             target,
+            watch,
             clients,
             slots: Vec::new(),
             pauses: BinaryHeap::new(),
@@ -182,6 +231,7 @@ impl<'t, T: Target> Run<'t, T> {
         loop {
             let limit = self.next_start().map_or(until, |start| start.min(until));
             let now = self.target.advance_to_finish(limit, &mut finished);
+            self.watch.at(now, self.target);
             if finished.is_empty() && self.next_start().is_none_or(|start| start > now) {
                 return until;
             }
@@ -272,6 +322,14 @@ impl<'t, T: Target> Run<'t, T> {
             return;
         }
         self.seconds[second].record(slot.access, slot.length_bytes, response);
+        self.watch.completed(Completed {
+            at: done.at,
+            volume: self.clients[slot.client as usize].volume,
+            access: slot.access,
+            bytes: slot.length_bytes,
+            response,
+            service: done.at - slot.issued,
+        });
         if done.at <= self.measured_from {
             return;
         }

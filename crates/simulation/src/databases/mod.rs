@@ -63,6 +63,7 @@ pub use prediction::{
     Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted,
 };
 pub use processor_fit::{ProcessorFit, scale};
+pub(crate) use refusals::of_plan;
 pub use refusals::problems;
 pub use sizing::{Answer, Demand, Row, sized};
 pub use space::{Space, space};

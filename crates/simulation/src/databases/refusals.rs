@@ -36,7 +36,8 @@ pub fn problems(plan: &Plan, assumed: &Assumptions) -> Vec<String> {
     found.into_iter().collect()
 }
 
-fn of_plan(plan: &Plan, found: &mut BTreeSet<String>) {
+/// What of a plan is not simulated, whatever its workload is.
+pub(crate) fn of_plan(plan: &Plan, found: &mut BTreeSet<String>) {
     let has = [
         (
             "faults other than devices and disk groups that join in `settle`",
@@ -69,7 +70,7 @@ fn of_database(database: &DatabasePlan, found: &mut BTreeSet<String>) {
         | WorkloadKind::Batch(_) => {}
         WorkloadKind::Block(_) => {
             found.insert(format!(
-                "{of}a block load has no database; use `underlay simulate --study`"
+                "{of}a block load is simulated alone, not beside databases"
             ));
         }
         WorkloadKind::Warehouse(_) => {

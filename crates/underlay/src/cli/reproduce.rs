@@ -1,7 +1,7 @@
 //! `underlay reproduce`: runs studies of published experiments, and shows published results next to ours on one page.
 //!
 //! A study with a finished record is not run again, and an interrupted one is resumed by the same command. With
-//! `--simulate` studies of databases run in virtual time, never resumed; a later page without it has both. The page is
+//! `--simulate` studies run in virtual time, never resumed; a later page without it has both. The page is
 //! written after each study.
 
 use crate::cli::answer;
@@ -43,8 +43,7 @@ pub struct Arguments {
     /// Repeats of each study, instead of its own. One gives a first impression, without intervals.
     #[arg(long, value_name = "N")]
     repeats: Option<Repeats>,
-    /// In virtual time, at the size of the publications: no server, no root. Block loads: see `underlay simulate
-    /// --study`.
+    /// In virtual time, at the size of the publications: no server, no root.
     #[arg(long, conflicts_with_all = ["full_size", "fresh"])]
     simulate: bool,
     #[command(flatten)]
@@ -266,12 +265,14 @@ fn full_size(name: &str, source: &Source) -> FullSize {
     FullSize { titles: titles.collect(), simulated: simulated(name, source, &plan) }
 }
 
-/// What virtual time says: of a block load now, of databases in a record of `--simulate`. That there is nothing is no
-/// failure.
+/// What virtual time says, in a record of `--simulate`; of a block load without one now. That there is nothing is no failure.
 fn simulated(name: &str, source: &Source, full: &Plan) -> Vec<SimulatedPoint> {
+    let record = records::simulated(name, source).and_then(|path| answer::read(&path).ok());
+    if let Some(analysis) = record {
+        return simulated_points(&analysis);
+    }
     if full.workload.kind.block().is_none() {
-        let simulation = records::simulated(name, source).and_then(|path| answer::read(&path).ok());
-        return simulation.map_or_else(Vec::new, |analysis| simulated_points(&analysis));
+        return Vec::new();
     }
     points(full).unwrap_or_else(|stop| {
         errln!("{} is not simulated: {stop}", source.name);

@@ -212,9 +212,6 @@ fn databases_are_reproduced_in_virtual_time_and_block_loads_are_not() {
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("its format is 99"), "{}", refused.stderr);
 
-    let refused = bench.run(&["reproduce", "blocks.toml", "--simulate", "--no-progress"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("a block load has no database"), "{}", refused.stderr);
     assert_eq!(bench.left_on_host(), Vec::<String>::new());
 }
 

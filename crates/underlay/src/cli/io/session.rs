@@ -129,7 +129,8 @@ impl Watch for Watcher<'_> {
     fn load_began(&mut self, label: &str, in_flight_per_target: u32) {
         self.progress = Some(Progress::new(label.to_string()));
         if let Some(loads) = &mut self.loads {
-            loads.begin_load(label, PhaseKind::Measure, in_flight_per_target * self.targets);
+            let now = loads.now();
+            loads.begin_load(label, PhaseKind::Measure, in_flight_per_target * self.targets, now);
         }
     }
 
@@ -145,7 +146,7 @@ impl Watch for Watcher<'_> {
 
     fn load_ended(&mut self, result: &LoadResult) -> Result<(), Stop> {
         match &mut self.loads {
-            Some(loads) => loads.end_load(result),
+            Some(loads) => loads.end_load(result, loads.now()),
             None => Ok(()),
         }
     }

@@ -10,10 +10,12 @@ use super::design::{
 use super::workload_text;
 use crate::cli::designs::print_problems;
 use crate::cli::studies;
-use crate::stop::Stop;
+use crate::lab::simulated::seed_of;
+use crate::stop::{Stop, chain};
 use serde_json::json;
 use underlay_core::RootSeed;
 use underlay_report::atlas::SimulatedPoint;
+use underlay_simulation::block_study::{self, BlockRun, Length};
 use underlay_simulation::experiments::testbeds;
 use underlay_study::{
     BlockPlan, DatastoreKind, DesignPlan, HostView, Pacing, Plan, PlanOptions, check,
@@ -94,27 +96,31 @@ fn threads_words(threads: u32) -> String {
 /// What each design of a study with a block load does at each of its numbers of threads, at the size of the study; of a
 /// curve the maximum.
 pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
-    let options = Load::default();
-    let how = How {
-        options: &options,
-        requests: Some(REQUESTS_PER_POINT),
-        seed: plan.seed,
-        is_curve: false,
-    };
+    if let Some(problem) = block_study::problems(plan).first() {
+        return Err(Stop::bad_input(problem.clone()));
+    }
     let points = plan.plans();
     let mut simulated = Vec::new();
     for (position, design) in plan.designs.iter().enumerate() {
-        let Some(load) = points[plan.point_of(position)].workload.kind.block() else { continue };
-        for threads in &load.threads {
-            let (_, outcome) = on_design(&how, design, load, *threads)?;
-            let Outcome::Once(result) = outcome else { continue };
-            let values = [("headline", Some(result.iops())), ("mean", result.mean_response_ns())];
+        let point = points[plan.point_of(position)];
+        let Some(load) = point.workload.kind.block() else { continue };
+        let run = BlockRun::new(point, load, position, Length::SHORT, seed_of(plan, 0));
+        let mut run = run.map_err(|error| Stop::bad_input(chain(&error)))?;
+        let mut threads = load.threads.iter();
+        run.carry_out(&mut |one| {
+            let is_curve = !load.curve.is_empty();
+            let users = if is_curve { load.threads.last() } else { threads.next() };
+            let values = [
+                ("headline", Some(one.result.iops())),
+                ("mean", one.result.mean_response_ns()),
+            ];
             for (metric, value) in values {
-                let Some(value) = value else { continue };
+                let Some((users, value)) = users.copied().zip(value) else { continue };
                 let (design, metric) = (design.name.clone(), metric.to_string());
-                simulated.push(SimulatedPoint { design, metric, users: *threads, value });
+                simulated.push(SimulatedPoint { design, metric, users, value });
             }
-        }
+            !is_curve
+        });
     }
     Ok(simulated)
 }

@@ -64,13 +64,18 @@ impl<'a> LoadRecording<'a> {
         LoadRecording { log, name: Box::new(name), names, phase: None, spans: Vec::new() }
     }
 
-    /// A load begins, whose measured time is a phase of that kind.
-    pub fn begin_load(&mut self, label: &str, measured: PhaseKind, users: u32) {
+    /// Now, on the clock of a run in real time.
+    pub fn now(&self) -> Nanos {
+        self.log.now()
+    }
+
+    /// A load begins at `at` on the run's clock; its measured time is a phase of that kind.
+    pub fn begin_load(&mut self, label: &str, measured: PhaseKind, users: u32, at: Nanos) {
         self.phase = Some(OpenPhase {
             label: label.to_string(),
             measured,
             users,
-            origin: self.log.now(),
+            origin: at,
             measured_from: None,
             current: None,
             held: None,
@@ -148,8 +153,8 @@ impl<'a> LoadRecording<'a> {
         recorder.commit().map_err(failed)
     }
 
-    /// The load ended.
-    pub fn end_load(&mut self, result: &LoadResult) -> Result<(), Stop> {
+    /// The load ended; it is `now` on the run's clock.
+    pub fn end_load(&mut self, result: &LoadResult, now: Nanos) -> Result<(), Stop> {
         let held = self.phase.as_mut().and_then(|phase| phase.held.take());
         if let Some(last) = &held {
             self.write(last)?;
@@ -167,7 +172,7 @@ impl<'a> LoadRecording<'a> {
             (None, false) => PhaseStatus::Finished,
         };
         let end = match kind {
-            PhaseKind::WarmUp => self.log.now(),
+            PhaseKind::WarmUp => now,
             _ => measured.end.max(Nanos(measured.begin.0 + 1)),
         };
         self.log.recorder.lock().end_phase(id, end, status).map_err(failed)
@@ -378,11 +383,11 @@ mod tests {
             RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE, database: "" };
         let names = vec!["read".to_string(), "write".to_string()];
         let mut loads = LoadRecording::new(log, names, |key| key.operation.as_str().to_string());
-        loads.begin_load("8 threads", PhaseKind::NullTwin, 8);
+        loads.begin_load("8 threads", PhaseKind::NullTwin, 8, Nanos::ZERO);
         loads.tick(&second(Part::WarmUp, 0, vec![kind(0, 5, 0)])).unwrap();
         loads.tick(&second(Part::Measure, 1, vec![kind(0, 10, 10), kind(1, 20, 20)])).unwrap();
         loads.tick(&second(Part::Drain, 2, vec![kind(1, 3, 0)])).unwrap();
-        loads.end_load(&result(Nanos::from_secs(1))).unwrap();
+        loads.end_load(&result(Nanos::from_secs(1)), Nanos::from_secs(3)).unwrap();
         let end = RunEnd { at: Nanos::from_secs(9), status: RunStatus::Finished, reason: None };
         recorder.lock().end_run(run, &end).unwrap();
         drop(loads);

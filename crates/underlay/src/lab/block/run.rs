@@ -389,7 +389,7 @@ fn ended(outcome: &Outcome) -> Result<(), Abort> {
 }
 
 /// What reports judge the delivery of a load by.
-fn delivery(result: &LoadResult) -> Value {
+pub fn delivery(result: &LoadResult) -> Value {
     json!({ "due": result.due, "undelivered": result.undelivered })
 }
 
@@ -410,7 +410,8 @@ impl Watch for Watcher<'_, '_> {
         self.in_flight = in_flight_per_target;
         let (kind, users) = (self.measured, Some(in_flight_per_target));
         self.observer.notice(&Event::PhaseBegan { kind, users, expected: None });
-        self.loads.begin_load(label, self.measured, in_flight_per_target);
+        let now = self.log.now();
+        self.loads.begin_load(label, self.measured, in_flight_per_target, now);
     }
 
     fn second(&mut self, tick: &SecondTick, second: &Second) -> Result<(), Stop> {
@@ -433,6 +434,6 @@ impl Watch for Watcher<'_, '_> {
     }
 
     fn load_ended(&mut self, result: &LoadResult) -> Result<(), Stop> {
-        self.loads.end_load(result)
+        self.loads.end_load(result, self.log.now())
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! Not here: how they are fitted; that is `simulation::databases::processor_fit`.
 
-use std::collections::BTreeMap;
-use underlay_simulation::databases::{FACTORS, FitPoint, Found, ProcessorFit};
-use underlay_study::{DatastoreKind, Plan};
+use serde_json::{Value, json};
+use underlay_simulation::databases::{Effort, FACTORS, FitPoint, Found, ProcessorFit};
+use underlay_study::Plan;
 
 use super::inputs::{How, seed_of};
 use crate::lab::interrupt;
@@ -38,29 +38,34 @@ impl Bed {
         self.processors.as_ref().and_then(|fit| fit.found).map_or(1.0, |found| found.factor)
     }
 
-    /// For the record.
-    pub(super) fn sentences(&self, plan: &Plan) -> String {
-        let stacks: BTreeMap<&str, f64> = plan
-            .plans()
-            .iter()
-            .flat_map(|point| &point.designs)
-            .filter_map(|design| match &design.kind {
-                DatastoreKind::Cluster(cluster) => {
-                    let per_io = cluster.spec.settings.stack.per_io.0 as f64 / 1e3;
-                    (per_io > 0.0).then_some((design.name.as_str(), per_io))
-                }
-                DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => None,
-            })
-            .collect();
-        let of_all: Vec<String> = stacks
-            .iter()
-            .map(|(design, per_io)| format!("{per_io:.1} us per I/O in {design}"))
-            .collect();
-        let stacks = match of_all.is_empty() {
-            true => "Storage stacks of hosts cost no time.".to_string(),
-            false => format!("Storage stacks of hosts cost {}.", of_all.join(", ")),
+    /// What the numbers rest on, in words and as data.
+    pub(super) fn described(&self, how: &How, plan: &Plan, stacks: &str) -> (String, Value) {
+        let Effort { precision, window_at_most, .. } = how.effort;
+        let windows = match precision {
+            Some(share) => format!(
+                "A window ends when the 95 % interval of its throughput is within {:.0} % of it, or after {window_at_most}.",
+                share * 100.0
+            ),
+            None => "Windows last as long as the study says.".to_string(),
         };
-        let Some(fit) = &self.processors else { return stacks };
+        let text = format!(
+            "Simulated in virtual time by models of engine and storage. Processors without a limit: \
+             {} cores. Demands: {}. {windows} {}",
+            how.assumed.cores,
+            how.demands_source,
+            self.sentences(plan, stacks)
+        );
+        let data = json!({
+            "cores": how.assumed.cores,
+            "demands": how.demands_source,
+            "precision": precision,
+            "processor_factor": self.factor(),
+        });
+        (text, data)
+    }
+
+    fn sentences(&self, plan: &Plan, stacks: &str) -> String {
+        let Some(fit) = &self.processors else { return stacks.to_string() };
         let ProcessorFit { point, found } = fit;
         let users = match plan.workload.kind.job_sessions() {
             Some(_) => String::new(),

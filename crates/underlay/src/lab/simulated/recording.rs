@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use underlay_core::series::{Layer, SeriesSpec};
+use underlay_core::series::Layer;
 use underlay_core::{Histogram, Nanos};
 use underlay_engine::result::{Place, TypeResult};
 use underlay_engine::station::Station;
@@ -23,12 +23,11 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::shared_recorder::SharedRecorder;
 
+use super::counters::Counters;
+
 /// Session samples per second of virtual time: the mean number of sessions in each state is known,
 /// and is written as so many samples would show it.
 const SAMPLES: u32 = 1_000;
-/// Bytes of a sector in the kernel's statistics.
-const SECTOR_BYTES: f64 = 512.0;
-const NS_PER_MS: f64 = 1e6;
 
 const HOST: u32 = 0;
 const PROCESS: u32 = 1;
@@ -36,29 +35,6 @@ const ENGINE: u32 = 2;
 const BLOCK: u32 = 3;
 const DATASTORE: u32 = 4;
 const BACKGROUND: u32 = 5;
-
-/// Counters as samplers read them: cumulative, in the order of their names.
-#[derive(Default)]
-struct Counters(BTreeMap<String, (f64, &'static str)>);
-
-impl Counters {
-    fn add(&mut self, name: impl Into<String>, unit: &'static str, by: f64) {
-        self.0.entry(name.into()).or_insert((0.0, unit)).0 += by;
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn series(&self) -> Vec<SeriesSpec> {
-        let named = self.0.iter();
-        named.map(|(name, (_, unit))| SeriesSpec::counter(name.clone(), *unit)).collect()
-    }
-
-    fn values(&self) -> Vec<f64> {
-        self.0.values().map(|(value, _)| *value).collect()
-    }
-}
 
 /// A run that is being written.
 pub struct Recording<'a> {
@@ -213,15 +189,7 @@ impl<'a> Recording<'a> {
     /// The same of what a cluster's hosts have.
     fn count_hosts(&mut self, hosts: &[(String, HostUse)], times: f64) {
         for (name, used) in hosts {
-            let busy = [
-                ("stack", used.stack_busy),
-                ("send", used.send_busy),
-                ("receive", used.receive_busy),
-            ];
-            for (part, busy) in busy {
-                let series = format!("cluster.host.{name}.{part}.busy");
-                self.datastore.add(series, "ns", times * busy.0 as f64);
-            }
+            self.datastore.add_host_use(name, *used, times);
         }
     }
 
@@ -306,14 +274,8 @@ impl<'a> Recording<'a> {
         times: f64,
     ) {
         let volume = &self.design.volumes[volume].name;
-        let mut add = |field: &str, unit, by: f64| {
-            self.block.add(format!("volume.{volume}.{operation}.{field}"), unit, times * by);
-        };
-        add("ios", "ios", station.departures as f64);
-        add("time", "ms", station.stay_ns as f64 / NS_PER_MS);
-        if operation != "flush" {
-            add("sectors", "sectors", bytes / SECTOR_BYTES);
-        }
+        let sums = [station.departures as f64, station.stay_ns as f64, bytes];
+        self.block.add_requests((volume, operation), sums.map(|sum| times * sum));
     }
 
     /// The same of background work: its own counters, and its part of those of the volumes.
