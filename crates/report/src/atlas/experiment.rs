@@ -115,7 +115,8 @@ impl AtlasExperiment {
 pub struct AtlasRatio {
     /// Whether it is the experiment's main result: what the workload counts, at the highest number of users.
     pub is_headline: bool,
-    /// Whether agreement says nothing: the model was fitted to both numbers, or the study sets them. Older atlases have none.
+    /// Whether agreement says nothing: the model was fitted to one of the two numbers, or the study sets it. Older atlases have
+    /// none.
     #[serde(default)]
     pub is_given: bool,
     /// Whether the run says that this host was measured instead of one of the two designs: agreement or its lack says nothing

@@ -8,7 +8,7 @@ use super::experiment::{AtlasExperiment, AtlasRatio};
 
 /// What the mark says.
 const GIVEN: &str =
-    "(given): fitted to the published numbers, or set by the study; not part of the medians.";
+    "(given): a side was fitted to the publication or set by the study; not part of the medians.";
 
 /// What the other mark says.
 const HOST_LIMITED: &str = "(host-limited): this host was measured instead of one of the designs.";

@@ -91,6 +91,41 @@ fn limited(analysis: &Analysis) -> Vec<String> {
 }
 
 #[test]
+fn a_ratio_is_given_if_either_side_is() {
+    let given = |designs: &[usize]| -> Vec<bool> {
+        let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+        for series in &mut analysis.published {
+            series.given = designs.contains(&series.design);
+        }
+        let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+        entry.ratios.iter().map(|ratio| ratio.is_given).collect()
+    };
+    let cases: [(&[usize], bool); 4] = [(&[], false), (&[0], true), (&[1], true), (&[0, 1], true)];
+    for (designs, expected) in cases {
+        let found = given(designs);
+        assert!(!found.is_empty() && found.iter().all(|it| *it == expected), "{designs:?}");
+    }
+}
+
+#[test]
+fn what_is_not_given_is_the_headline() {
+    let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+    let more: Vec<Published> = analysis.published.clone();
+    analysis.published[0].given = true;
+    let of = |metric: &'static str| {
+        more.iter().cloned().map(move |series| (metric.to_string(), series))
+    };
+    // Of one design there is no ratio, and of two there is one.
+    for (metric, series) in of("cpu_idle").take(1).chain(of("p95")) {
+        analysis.published.push(Published { metric, ..series });
+    }
+    let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+    let headlines = entry.ratios.iter().filter(|ratio| ratio.is_headline);
+    let metrics: Vec<&str> = headlines.map(|ratio| ratio.metric.as_str()).collect();
+    assert_eq!(metrics, ["p95 response time"]);
+}
+
+#[test]
 fn a_ratio_knows_whether_the_host_limited_one_of_its_designs() {
     assert!(limited(&limited_at_8_users(&[])).is_empty());
     let at_8_users = ["NVMe drive over SATA drive at 8 users"];

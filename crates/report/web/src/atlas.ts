@@ -82,7 +82,7 @@ function overview(atlas: Atlas): HTMLElement {
     median(atlas.median_error, "runs", without === null ? "" : `; without host-limited ones ${percent(without, 0)}`),
     median(atlas.simulated_median_error, "simulations"),
     rows.some(({ it }) => it.is_given)
-      ? html("p", { class: "muted" }, "Given: fitted to the published numbers, or set by the study; not part of the medians.")
+      ? html("p", { class: "muted" }, "Given: a side was fitted to the publication or set by the study; not part of the medians.")
       : null,
     isAnyLimited
       ? html("p", { class: "muted" }, "Host-limited: this host was measured instead of one of the designs.")
