@@ -88,7 +88,7 @@ pub(crate) fn compare(published: &[Published], comparisons: &mut [Comparison]) {
         };
         let both = value(comparison.a).zip(value(comparison.b)).filter(|((a, _), _)| *a > 0.0);
         comparison.published = both.map(|((a, _), (b, _))| b / a);
-        comparison.published_given = both.is_some_and(|((_, a), (_, b))| a && b);
+        comparison.published_given = both.is_some_and(|((_, a), (_, b))| a || b);
     }
 }
 
@@ -188,7 +188,8 @@ fn numbers(value: &Value) -> impl Iterator<Item = f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{factor, metric, stand_for};
+    use super::{compare, factor, metric, stand_for};
+    use crate::analysis::{Comparison, Outcome, Published, RatioMethod, Scope};
     use serde_json::json;
 
     #[test]
@@ -238,5 +239,54 @@ mod tests {
         // Plans from before units.
         assert_eq!(factor(&json!({}), "cpu_idle", &[97.8]), 0.01);
         assert_eq!(factor(&json!({}), "headline", &[97.8]), 1.0);
+    }
+
+    #[test]
+    fn a_published_ratio_is_given_if_either_side_is() {
+        let series = |design: usize, value: f64, given: bool| Published {
+            design,
+            database: String::new(),
+            metric: "headline".to_string(),
+            users: vec![8],
+            values: vec![value],
+            unit: String::new(),
+            rungs: vec![Some(8)],
+            ours: vec![None],
+            given,
+            experiment: String::new(),
+            source: String::new(),
+            note: String::new(),
+        };
+        let found = |of_a: bool, of_b: bool| {
+            let mut comparisons = [Comparison {
+                a: 0,
+                b: 1,
+                scope: Scope::Rung,
+                users: Some(8),
+                metric: "headline".to_string(),
+                ratio: None,
+                low: None,
+                high: None,
+                host_low: None,
+                host_high: None,
+                pairs: 0,
+                method: RatioMethod::Single,
+                p: None,
+                p_adjusted: None,
+                p_permutation: None,
+                p_equivalence: None,
+                repeats_needed: None,
+                published: None,
+                published_given: false,
+                outcome: Outcome::Missing,
+                text: String::new(),
+            }];
+            compare(&[series(0, 2.0, of_a), series(1, 3.0, of_b)], &mut comparisons);
+            (comparisons[0].published, comparisons[0].published_given)
+        };
+        assert_eq!(found(false, false), (Some(1.5), false));
+        assert_eq!(found(true, false), (Some(1.5), true));
+        assert_eq!(found(false, true), (Some(1.5), true));
+        assert_eq!(found(true, true), (Some(1.5), true));
     }
 }

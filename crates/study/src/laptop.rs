@@ -15,11 +15,10 @@ use crate::section::Table as _;
 const LAPTOP: Setter = Setter { table: "laptop", called: "`[laptop]`" };
 
 /// What `[laptop]` cannot set, and why: the study would be another one.
-const FIXED: [(&str, &str); 8] = [
+const FIXED: [(&str, &str); 7] = [
     ("name", "it names the study at every size"),
     ("title", "it names the study at every size"),
     ("question", "the study asks the same at every size"),
-    ("deviations", "they belong to the study at every size"),
     ("published", "it contains published results"),
     ("laptop", "the table cannot change itself"),
     ("engine.kind", "another engine is another study"),

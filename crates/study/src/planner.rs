@@ -88,10 +88,13 @@ fn at_laptop_size(
     };
     let study = (source, &shrunk.document, &shrunk.file);
     let mut plan = as_written(study, &shrunk.options, host, report)?;
+    let deviations = file.laptop.deviations.get().map_or(&[][..], Vec::as_slice);
     // Those that were given: a record is planned again from them, and resumed with the same ones.
     plan.options.clone_from(options);
+    plan.deviations.extend_from_slice(deviations);
     for point in &mut plan.points {
         point.options.clone_from(options);
+        point.deviations.extend_from_slice(deviations);
     }
     Ok(plan)
 }

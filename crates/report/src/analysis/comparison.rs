@@ -45,7 +45,7 @@ pub struct Comparison {
     pub repeats_needed: Option<usize>,
     /// The same ratio in published results; `null` where there is none.
     pub published: Option<f64>,
-    /// Whether that was fitted to the publication, or is set by the study: then agreement shows nothing.
+    /// Whether one of its two numbers was fitted to the publication, or is set by the study: then agreement shows nothing.
     pub published_given: bool,
     /// What follows.
     pub outcome: Outcome,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope};
+use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope, Validity};
 use crate::metrics::HEADLINE;
+use crate::validity::ignoring_ceiling;
 use crate::wording::{count, factor, factor_interval, percent};
 
 use super::experiment::{
@@ -141,8 +142,7 @@ impl Series<'_> {
     fn ratios(&self) -> Vec<AtlasRatio> {
         let metrics = self.metrics();
         // What the study sets is no result, where there is another.
-        let is_result =
-            |metric: &&&str| self.of_all().any(|series| series.metric == **metric && !series.given);
+        let is_result = |metric: &&&str| self.has_result(metric);
         let main = metrics.iter().find(|metric| **metric == HEADLINE).filter(is_result);
         let main = main.or(metrics.iter().find(is_result)).or(metrics.first()).copied();
         let mut all = Vec::new();
@@ -159,11 +159,23 @@ impl Series<'_> {
         all
     }
 
-    fn ratios_of(&self, metric: &str, a: usize, b: usize) -> Vec<AtlasRatio> {
+    /// What is published of two designs by a metric.
+    fn of_pair(&self, metric: &str, a: usize, b: usize) -> Option<(&Published, &Published)> {
         let find = |design: usize| {
             self.of_all().find(|series| series.design == design && series.metric == metric)
         };
-        let Some((of_a, of_b)) = find(a).zip(find(b)) else { return Vec::new() };
+        find(a).zip(find(b))
+    }
+
+    /// Whether a ratio of two designs by a metric is not given.
+    fn has_result(&self, metric: &str) -> bool {
+        let pairs = self.pairs().into_iter();
+        let mut published = pairs.filter_map(|(a, b)| self.of_pair(metric, a, b));
+        published.any(|(a, b)| !a.given && !b.given)
+    }
+
+    fn ratios_of(&self, metric: &str, a: usize, b: usize) -> Vec<AtlasRatio> {
+        let Some((of_a, of_b)) = self.of_pair(metric, a, b) else { return Vec::new() };
         let mut places: Vec<(usize, usize)> = Vec::new();
         for (at_a, users) in of_a.users.iter().enumerate() {
             if let Some(at_b) = of_b.users.iter().position(|other| other == users) {
@@ -201,7 +213,8 @@ impl Series<'_> {
         let at_work = self.at_work(a.0.users.get(a.1).copied()?);
         Some(AtlasRatio {
             is_headline: false,
-            is_given: a.0.given && b.0.given,
+            is_given: a.0.given || b.0.given,
+            is_host_limited: self.is_host_limited(a, b),
             text: format!("{} over {}{at_work}", title(top.0), title(bottom.0)),
             metric: self.metric(&a.0.metric).0,
             published,
@@ -226,6 +239,28 @@ impl Series<'_> {
         let comparison = self.analysis.comparisons.iter().find(is_wanted)?;
         let (low, high) = (comparison.low?, comparison.high?);
         Some((comparison.host_low.unwrap_or(low), comparison.host_high.unwrap_or(high)))
+    }
+
+    /// Whether a run measured this host instead of one of two designs, at the rungs that stand for these published values. Along
+    /// an axis one of the two may reach the host's ceiling, as in the answer: that storage limits no more is what it shows.
+    fn is_host_limited(&self, a: (&Published, usize), b: (&Published, usize)) -> bool {
+        if self.is_simulated() {
+            return false;
+        }
+        let row = |(series, at): (&Published, usize)| {
+            let users = series.rungs.get(at).copied().flatten()?;
+            let at_rung = (series.design, users);
+            self.analysis.validity.iter().find(|row| (row.design, row.users) == at_rung)
+        };
+        let rows: Vec<_> = [a, b].into_iter().filter_map(row).collect();
+        let is_limited = |it: Validity| it == Validity::HostLimited;
+        let limited = rows.iter().filter(|row| is_limited(row.outcome)).count();
+        let below_ceiling = rows.iter().any(|row| is_limited(ignoring_ceiling(row)));
+        let design = |series: &Published| {
+            self.analysis.designs.get(series.design).map(|design| design.of.as_str())
+        };
+        let is_along_axis = design(a.0) == design(b.0);
+        if is_along_axis { below_ceiling || limited == 2 } else { limited > 0 }
     }
 
     /// Whether the record is that of a run in virtual time.

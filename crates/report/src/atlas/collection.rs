@@ -18,7 +18,10 @@ pub struct Atlas {
     /// Median of the errors of the headline ratios of runs, without their signs and without ratios that are given; `null`
     /// without any.
     pub median_error: Option<f64>,
-    /// The same of simulations.
+    /// The same without ratios that are host-limited, too; `null` without any, and in older atlases.
+    #[serde(default)]
+    pub median_error_not_host_limited: Option<f64>,
+    /// That of simulations.
     pub simulated_median_error: Option<f64>,
 }
 
@@ -44,6 +47,9 @@ impl Atlas {
         Atlas {
             format: ATLAS_FORMAT,
             median_error: median(headlines().filter_map(|ratio| ratio.error)),
+            median_error_not_host_limited: median(
+                headlines().filter(|ratio| !ratio.is_host_limited).filter_map(|ratio| ratio.error),
+            ),
             simulated_median_error: median(headlines().filter_map(|ratio| ratio.simulated_error)),
             experiments,
         }
@@ -84,6 +90,7 @@ mod tests {
         let ratio = AtlasRatio {
             is_headline: true,
             is_given: false,
+            is_host_limited: false,
             text: "NVMe over SATA at 8 users".to_string(),
             metric: "NOPM".to_string(),
             published: 2.0,
@@ -140,6 +147,51 @@ mod tests {
         let older = text.replace("\"is_given\":true,", "").replace("\"is_given\":false,", "");
         let older: Atlas = serde_json::from_str(&older).expect("read");
         assert!(older.experiments.iter().flat_map(|it| &it.ratios).all(|it| !it.is_given));
+    }
+
+    #[test]
+    fn what_the_host_limited_is_left_out_of_a_median_of_its_own() {
+        let found = entry(EvidenceKind::Emulated, Some(1.5), Some(1.0));
+        let mut limited = entry(EvidenceKind::Emulated, Some(1.0), Some(2.0));
+        (limited.name, limited.ratios[0].is_host_limited) = ("b".to_string(), true);
+        let atlas = Atlas::new(vec![found, limited.clone()]);
+        assert_eq!(atlas.median_error, Some(0.375));
+        assert_eq!(atlas.median_error_not_host_limited, Some(0.25));
+        // A host limits no simulation.
+        assert_eq!(atlas.simulated_median_error, Some(0.25));
+        let only = Atlas::new(vec![limited]);
+        assert_eq!((only.median_error, only.median_error_not_host_limited), (Some(0.5), None));
+        // An atlas from before does not know.
+        let mut older = serde_json::to_value(&atlas).expect("JSON");
+        older.as_object_mut().expect("an object").remove("median_error_not_host_limited");
+        for experiment in older["experiments"].as_array_mut().expect("a list") {
+            let ratio = experiment["ratios"][0].as_object_mut().expect("a ratio");
+            ratio.remove("is_host_limited");
+        }
+        let older: Atlas = serde_json::from_value(older).expect("read");
+        assert_eq!(older.median_error_not_host_limited, None);
+        assert!(older.experiments.iter().flat_map(|it| &it.ratios).all(|it| !it.is_host_limited));
+    }
+
+    #[test]
+    fn a_simulation_leaves_a_run_host_limited_and_is_never_so_itself() {
+        let mut run = entry(EvidenceKind::Emulated, Some(1.0), None);
+        run.ratios[0].is_host_limited = true;
+        let simulation = entry(EvidenceKind::Simulated, None, Some(1.5));
+        let of = |entries: Vec<AtlasExperiment>| -> Vec<bool> {
+            let mut atlas = Atlas::new(Vec::new());
+            entries.into_iter().for_each(|entry| atlas.put(entry));
+            let ratios = atlas.experiments.iter().flat_map(|one| &one.ratios);
+            ratios.map(|ratio| ratio.is_host_limited).collect()
+        };
+        assert_eq!(of(vec![run.clone(), simulation.clone()]), [true]);
+        assert_eq!(of(vec![simulation, run.clone()]), [true]);
+        // A later run that lacks the ratio takes over what was simulated, and nothing of the earlier run.
+        let both = AtlasExperiment {
+            ratios: vec![AtlasRatio { simulated: Some(1.5), ..run.ratios[0].clone() }],
+            ..run.clone()
+        };
+        assert_eq!(of(vec![both, AtlasExperiment { ratios: Vec::new(), ..run }]), [false]);
     }
 
     #[test]

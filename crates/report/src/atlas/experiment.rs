@@ -86,7 +86,9 @@ impl AtlasExperiment {
                     (to.simulated, to.simulated_error) = (from.simulated, from.simulated_error);
                     to.is_given |= from.is_given;
                 }
+                // Without a ratio of a run there is nothing that a host limited.
                 None => self.ratios.push(AtlasRatio {
+                    is_host_limited: false,
                     ours: None,
                     low: None,
                     high: None,
@@ -113,9 +115,14 @@ impl AtlasExperiment {
 pub struct AtlasRatio {
     /// Whether it is the experiment's main result: what the workload counts, at the highest number of users.
     pub is_headline: bool,
-    /// Whether agreement says nothing: the model was fitted to both numbers, or the study sets them. Older atlases have none.
+    /// Whether agreement says nothing: the model was fitted to one of the two numbers, or the study sets it. Older atlases have
+    /// none.
     #[serde(default)]
     pub is_given: bool,
+    /// Whether the run says that this host was measured instead of one of the two designs: agreement or its lack says nothing
+    /// about storage. Older atlases have none.
+    #[serde(default)]
+    pub is_host_limited: bool,
     /// What is divided: `NVMe over SATA at 89 users`.
     pub text: String,
     /// What was measured, for readers.

@@ -8,7 +8,10 @@ use super::experiment::{AtlasExperiment, AtlasRatio};
 
 /// What the mark says.
 const GIVEN: &str =
-    "(given): fitted to the published numbers, or set by the study; not part of the medians.";
+    "(given): a side was fitted to the publication or set by the study; not part of the medians.";
+
+/// What the other mark says.
+const HOST_LIMITED: &str = "(host-limited): this host was measured instead of one of the designs.";
 
 /// The atlas as text of at most `width` columns where that is possible.
 pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
@@ -23,15 +26,25 @@ pub fn atlas_summary(atlas: &Atlas, width: usize) -> String {
         lines.extend(render(columns(&rows), width));
         lines.push(String::new());
     }
-    for (errors, whose) in
-        [(atlas.median_error, "runs"), (atlas.simulated_median_error, "simulations")]
-    {
+    let is_any_limited = rows.iter().any(|(_, ratio)| ratio.is_host_limited);
+    // Without such ratios it is the same number.
+    let without_host = atlas.median_error_not_host_limited.filter(|_| is_any_limited);
+    let without_host = without_host.map_or_else(String::new, |error| {
+        format!("; without host-limited ones {}", percent(error))
+    });
+    for (errors, whose, more) in [
+        (atlas.median_error, "runs", without_host.as_str()),
+        (atlas.simulated_median_error, "simulations", ""),
+    ] {
         if let Some(error) = errors {
-            lines.push(format!("Median error of the ratios of {whose}: {}.", percent(error)));
+            lines.push(format!("Median error of the ratios of {whose}: {}{more}.", percent(error)));
         }
     }
     if rows.iter().any(|(_, ratio)| ratio.is_given) {
         lines.push(GIVEN.to_string());
+    }
+    if is_any_limited {
+        lines.push(HOST_LIMITED.to_string());
     }
     for experiment in &atlas.experiments {
         let name = &experiment.name;
@@ -67,9 +80,10 @@ fn columns(rows: &[(&AtlasExperiment, &AtlasRatio)]) -> Vec<TextColumn> {
         |value: Option<f64>, write: fn(f64) -> String| value.map_or_else(|| "-".to_string(), write);
     vec![
         column("study", Align::Left, 0, &|one, _| one.name.clone()),
-        column("ratio", Align::Left, 0, &|_, ratio| match ratio.is_given {
-            true => format!("{} (given)", ratio.text),
-            false => ratio.text.clone(),
+        column("ratio", Align::Left, 0, &|_, ratio| {
+            let given = if ratio.is_given { " (given)" } else { "" };
+            let limited = if ratio.is_host_limited { " (host-limited)" } else { "" };
+            format!("{}{given}{limited}", ratio.text)
         }),
         column("published", Align::Right, 0, &|_, ratio| factor(ratio.published)),
         column("ours", Align::Right, 0, &|_, ratio| known(ratio.ours, factor)),
@@ -93,7 +107,47 @@ fn signed(error: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::signed;
+    use super::{HOST_LIMITED, atlas_summary, signed};
+    use crate::atlas::build::missing;
+    use crate::atlas::collection::Atlas;
+    use crate::atlas::experiment::{Agreement, AtlasExperiment, AtlasRatio};
+
+    fn ratio(text: &str, ours: f64, is_host_limited: bool) -> AtlasRatio {
+        AtlasRatio {
+            is_headline: true,
+            is_given: false,
+            is_host_limited,
+            text: text.to_string(),
+            metric: "NOPM".to_string(),
+            published: 2.0,
+            ours: Some(ours),
+            low: None,
+            high: None,
+            simulated: None,
+            error: Some(ours / 2.0 - 1.0),
+            simulated_error: None,
+            agreement: Agreement::Close,
+        }
+    }
+
+    fn summary(ratios: Vec<AtlasRatio>) -> String {
+        let empty = missing("a", "", "", String::new());
+        atlas_summary(&Atlas::new(vec![AtlasExperiment { ratios, ..empty }]), 120)
+    }
+
+    #[test]
+    fn host_limited_ratios_have_a_mark_and_a_median_without_them() {
+        let (fine, limited) = (ratio("A over B", 1.5, false), ratio("A over C", 1.0, true));
+        let text = summary(vec![fine.clone(), limited]);
+        assert!(text.contains("A over C (host-limited)"), "{text}");
+        assert!(!text.contains("A over B (host-limited)"), "{text}");
+        let medians = "Median error of the ratios of runs: 38 %; without host-limited ones 25 %.\n";
+        assert!(text.contains(medians), "{text}");
+        assert!(text.contains(HOST_LIMITED), "{text}");
+        let text = summary(vec![fine]);
+        assert!(text.contains("Median error of the ratios of runs: 25 %.\n"), "{text}");
+        assert!(!text.contains("host-limited"), "{text}");
+    }
 
     #[test]
     fn errors_have_a_sign() {

@@ -137,7 +137,7 @@ fn published(results: &Results<'_>, contest: Contest, comparison: &Comparison) -
     let ratio = if comparison.b == contest.best { ratio } else { 1.0 / ratio };
     let title = |design: usize| &results.designs[design].title;
     let given = match comparison.published_given {
-        true => " Our ratio was fitted to that, or is set by the study: it confirms nothing.",
+        true => " One side was fitted to that, or is set by the study: it confirms nothing.",
         false => "",
     };
     Some(format!(

@@ -89,7 +89,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison], what: &str) -> Vec<
     columns
 }
 
-/// The published ratio, with a remark where ours was fitted to it or is set.
+/// The published ratio, with a remark where a side of ours was fitted to it or is set.
 pub(super) fn published(comparison: &Comparison) -> Option<String> {
     let given = if comparison.published_given { " (given)" } else { "" };
     comparison.published.map(|ratio| format!("{}{given}", factor(ratio)))

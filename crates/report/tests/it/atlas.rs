@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use underlay_report::analysis::Published;
+use underlay_report::Analysis;
+use underlay_report::analysis::{EvidenceKind, Published, Validity};
 use underlay_report::atlas::{FullSize, LineOrigin, SimulatedPoint, entry};
 
 use crate::example::{Size, analysis};
@@ -69,4 +70,86 @@ fn a_value_alone_has_no_shape() {
     assert_eq!(figure.reference, "", "as a multiple of itself it would be 1, whatever it is");
     let values: Vec<_> = figure.lines.iter().map(|line| line.values[0]).collect();
     assert_eq!(values, [Some(1_500.0), Some(20.0)], "the values are there");
+}
+
+/// The example, in which these designs are host-limited at 8 users.
+fn limited_at_8_users(designs: &[usize]) -> Analysis {
+    let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+    for row in &mut analysis.validity {
+        if row.users == 8 && designs.contains(&row.design) {
+            row.outcome = Validity::HostLimited;
+        }
+    }
+    analysis
+}
+
+/// The ratios that are host-limited.
+fn limited(analysis: &Analysis) -> Vec<String> {
+    let entry = entry(("paper/x1", ""), analysis, &FullSize::default(), None);
+    let ratios = entry.ratios.into_iter().filter(|ratio| ratio.is_host_limited);
+    ratios.map(|ratio| ratio.text).collect()
+}
+
+#[test]
+fn a_ratio_is_given_if_either_side_is() {
+    let given = |designs: &[usize]| -> Vec<bool> {
+        let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+        for series in &mut analysis.published {
+            series.given = designs.contains(&series.design);
+        }
+        let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+        entry.ratios.iter().map(|ratio| ratio.is_given).collect()
+    };
+    let cases: [(&[usize], bool); 4] = [(&[], false), (&[0], true), (&[1], true), (&[0, 1], true)];
+    for (designs, expected) in cases {
+        let found = given(designs);
+        assert!(!found.is_empty() && found.iter().all(|it| *it == expected), "{designs:?}");
+    }
+}
+
+#[test]
+fn what_is_not_given_is_the_headline() {
+    let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
+    let more: Vec<Published> = analysis.published.clone();
+    analysis.published[0].given = true;
+    let of = |metric: &'static str| {
+        more.iter().cloned().map(move |series| (metric.to_string(), series))
+    };
+    // Of one design there is no ratio, and of two there is one.
+    for (metric, series) in of("cpu_idle").take(1).chain(of("p95")) {
+        analysis.published.push(Published { metric, ..series });
+    }
+    let entry = entry(("paper/x1", ""), &analysis, &FullSize::default(), None);
+    let headlines = entry.ratios.iter().filter(|ratio| ratio.is_headline);
+    let metrics: Vec<&str> = headlines.map(|ratio| ratio.metric.as_str()).collect();
+    assert_eq!(metrics, ["p95 response time"]);
+}
+
+#[test]
+fn a_ratio_knows_whether_the_host_limited_one_of_its_designs() {
+    assert!(limited(&limited_at_8_users(&[])).is_empty());
+    let at_8_users = ["NVMe drive over SATA drive at 8 users"];
+    assert_eq!(limited(&limited_at_8_users(&[0])), at_8_users);
+    assert_eq!(limited(&limited_at_8_users(&[1])), at_8_users);
+    let mut simulated = limited_at_8_users(&[0, 1]);
+    simulated.study.evidence = EvidenceKind::Simulated;
+    assert!(limited(&simulated).is_empty(), "the host limits nothing in virtual time");
+}
+
+#[test]
+fn along_an_axis_one_point_may_reach_the_ceiling_of_the_host() {
+    let along_axis = |limited: &[usize]| {
+        let mut analysis = limited_at_8_users(limited);
+        for design in &mut analysis.designs {
+            design.of = "drive".to_string();
+        }
+        analysis
+    };
+    assert!(limited(&along_axis(&[0])).is_empty());
+    assert_eq!(limited(&along_axis(&[0, 1])), ["NVMe drive over SATA drive at 8 users"]);
+    let mut late = along_axis(&[]);
+    for row in late.validity.iter_mut().filter(|row| row.users == 8) {
+        row.late_share = Some(0.6);
+    }
+    assert_eq!(limited(&late), ["NVMe drive over SATA drive at 8 users"]);
 }

@@ -48,6 +48,7 @@ export type Atlas = {
 format: number,
 experiments: Array<AtlasExperiment>,
 median_error: number | null,
+median_error_not_host_limited: number | null,
 simulated_median_error: number | null, };
 
 export type AtlasAgreement = "within" | "close" | "same-direction" | "no-difference" | "opposite" | "unknown";
@@ -87,6 +88,7 @@ shape: Array<number | null>, };
 export type AtlasRatio = {
 is_headline: boolean,
 is_given: boolean,
+is_host_limited: boolean,
 text: string,
 metric: string,
 published: number,

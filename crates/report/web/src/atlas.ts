@@ -71,15 +71,21 @@ function headlinesOf(one: AtlasExperiment): Headline[] {
 
 function overview(atlas: Atlas): HTMLElement {
   const rows = atlas.experiments.flatMap(headlinesOf);
-  const median = (error: number | null, whose: string) =>
-    error === null ? null : html("p", {}, `Median error of the ratios of ${whose}: ${percent(error, 0)}.`);
+  const isAnyLimited = rows.some(({ it }) => it.is_host_limited);
+  // Without such ratios it is the same number; an older atlas lacks it.
+  const without = isAnyLimited ? atlas.median_error_not_host_limited ?? null : null;
+  const median = (error: number | null, whose: string, more = "") =>
+    error === null ? null : html("p", {}, `Median error of the ratios of ${whose}: ${percent(error, 0)}${more}.`);
   return section(
     "overview", TITLE,
     "Sizes, hosts and engines differ from those of the publications: ratios are compared, not values. Each is written so that the published one is 1 or more.",
-    median(atlas.median_error, "runs"),
+    median(atlas.median_error, "runs", without === null ? "" : `; without host-limited ones ${percent(without, 0)}`),
     median(atlas.simulated_median_error, "simulations"),
     rows.some(({ it }) => it.is_given)
-      ? html("p", { class: "muted" }, "Given: fitted to the published numbers, or set by the study; not part of the medians.")
+      ? html("p", { class: "muted" }, "Given: a side was fitted to the publication or set by the study; not part of the medians.")
+      : null,
+    isAnyLimited
+      ? html("p", { class: "muted" }, "Host-limited: this host was measured instead of one of the designs.")
       : null,
     headlines(rows.filter(({ it }) => it.ours !== null)),
     rows.length === 0 ? null : ratios(rows.map(({ it }) => it), "Headline ratios", {
@@ -152,7 +158,7 @@ function ratioCells(it: AtlasRatio): Child[] {
   const error = (value: number | null) => (value === null ? MISSING : change(1 + value));
   const interval = it.low === null || it.high === null ? MISSING : `${ratio(it.low)} to ${ratio(it.high)}`;
   return [
-    it.is_given ? `${it.text} (given)` : it.text, it.metric, ratio(it.published), ratio(it.ours), interval, error(it.error),
+    `${it.text}${it.is_given ? " (given)" : ""}${it.is_host_limited ? " (host-limited)" : ""}`, it.metric, ratio(it.published), ratio(it.ours), interval, error(it.error),
     ratio(it.simulated), error(it.simulated_error),
     html("span", { class: `badge ${className}` }, text),
   ];

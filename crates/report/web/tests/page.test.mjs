@@ -459,6 +459,10 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
       const overview = page.locator("#overview table");
       assert.match(await overview.textContent(), /NVMe drive over SATA drive at 21 users.*1\.77/s);
+      assert.match(await overview.textContent(), /NVMe drive over SATA drive \(host-limited\)/);
+      const summary = await page.textContent("#overview");
+      assert.match(summary, /Median error of the ratios of runs: \d+\s%; without host-limited ones \d+\s%\./);
+      assert.match(summary, /Host-limited: this host was measured/);
       const figure = page.locator("#study-paper-x1 figure").first();
       assert.equal(await figure.locator("path.curve").count(), 4);
       assert.match(await figure.textContent(), /1 = NVMe drive at 21 users/);

@@ -13,11 +13,13 @@ use crate::reader::{Item, Keys, Written};
 use crate::report::Report;
 use crate::section::Table;
 
-/// A scale, and keys of the study with their values.
+/// A scale, what it changes in words, and keys of the study with their values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Laptop {
     /// Similarity scale of everything.
     pub scale: Entry<Scale>,
+    /// What differs from the publication at this size alone, one sentence each.
+    pub deviations: Entry<Vec<String>>,
     /// Dotted paths of keys with their values, at the size of the study: the scale applies to them, too.
     pub set: Vec<(String, Written)>,
 }
@@ -36,6 +38,11 @@ impl schemars::JsonSchema for Laptop {
                     "description": "Similarity scale: cores, users, data, memory and rate caps divided by k.",
                     "pattern": r"^1/[1-9][0-9]*$",
                 },
+                "^deviations$": {
+                    "type": "array",
+                    "description": "What differs from the publication at this size alone, one sentence each.",
+                    "items": { "type": "string" },
+                },
             },
             "additionalProperties": { "type": ["string", "number", "boolean", "array", "object"] },
         })
@@ -47,9 +54,17 @@ impl Table for Laptop {
         let mut laptop = Laptop::default();
         keys.take_each(|name, _, item, report| match name {
             "scale" => laptop.scale = scale(item, report),
+            "deviations" => laptop.deviations = deviations(item, report),
             _ => laptop.set.extend(item.leaves(name.to_string(), report)),
         });
         laptop
+    }
+}
+
+fn deviations(item: &Item<'_>, report: &mut Report) -> Entry<Vec<String>> {
+    match item.list(report, "sentences", |item, report| item.text(report)) {
+        Some(value) => Entry::Given { value, span: item.span.clone() },
+        None => Entry::Refused,
     }
 }
 

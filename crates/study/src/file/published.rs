@@ -24,7 +24,7 @@ section! {
         /// The values, one per number of users.
         "values" values: Entry<Vec<f64>> = One(list("numbers", number(0.0..=1e15)));
         /// Whether agreement with it says nothing: the model was fitted to it, or the study sets it. Medians of errors
-        /// leave out ratios of two such values. `note` says why.
+        /// leave out ratios with such a value on either side. `note` says why.
         "given" given: Entry<bool> = One(boolean());
         /// Id of the experiment, such as `V6`.
         "experiment" experiment: Entry<String> = One(text());

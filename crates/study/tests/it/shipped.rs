@@ -220,6 +220,19 @@ fn a_laptop_size_holds_at_every_point_of_an_axis() {
 }
 
 #[test]
+fn a_laptop_size_lists_what_it_changes_after_the_deviations_of_the_study() {
+    for name in ["vmware/v2", "kingston/k5", "storagereview/sr2"] {
+        let full = planned_by_name(name, &PlanOptions::default(), &HostView::unlimited());
+        let small = planned_by_name(name, &at_laptop_size(), &HostView::laptop());
+        let of_size = small.deviations.strip_prefix(&full.deviations[..]).expect("those first");
+        assert!(!of_size.is_empty(), "{name}");
+        assert!(of_size.iter().all(|it| it.starts_with("At laptop size ")), "{of_size:?}");
+        assert!(small.points.iter().all(|point| point.deviations == small.deviations), "{name}");
+        assert!(full.deviations.iter().all(|it| !it.contains("laptop")), "{name}");
+    }
+}
+
+#[test]
 fn a_study_without_a_laptop_size_refuses_one() {
     let quickstart = find_study("quickstart").expect("built in");
     let problems = check(&quickstart.source(), &at_laptop_size(), &HostView::laptop());

@@ -71,7 +71,8 @@ fn the_table_of_published_ratios_is_that_of_the_atlas() {
             let is_row = |row: &&Vec<&str>| {
                 row.len() == 6
                     && row[0].split(' ').next() == Some(&format!("`{study}`"))
-                    && row[1].ends_with("(given)") == (ratio["is_given"] == true)
+                    && row[1].contains("(given)") == (ratio["is_given"] == true)
+                    && row[1].contains("(host-limited)") == (ratio["is_host_limited"] == true)
                     && is_rounded(row[2], of("published"))
                     && is_rounded(row[3], of("ours"))
                     && is_rounded(row[4], error)

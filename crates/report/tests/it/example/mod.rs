@@ -111,10 +111,14 @@ pub fn estimate(value: f64, spread: f64, key: u64) -> Estimate {
     }
 }
 
-/// An atlas of the invented analysis, and of a study that could not be run.
+/// An atlas of the invented analysis, of a study that could not be run, and of a job that is host-limited.
 pub fn atlas(size: Size) -> Atlas {
     let done = entry(("paper/x1", "x1.sqlite"), &analysis(size), &FullSize::default(), None);
-    let job = entry(("paper/x3", "x3.sqlite"), &job(size), &FullSize::default(), None);
+    let mut limited = job(size);
+    for row in limited.validity.iter_mut().filter(|row| row.users == 16) {
+        row.outcome = Validity::HostLimited;
+    }
+    let job = entry(("paper/x3", "x3.sqlite"), &limited, &FullSize::default(), None);
     let failed =
         missing("paper/x2", "A second test", "What else?", "not run here: no server".into());
     Atlas::new(vec![done, failed, job])
