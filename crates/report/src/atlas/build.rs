@@ -290,6 +290,10 @@ impl Series<'_> {
             (_, Some(metric)) => (metric.title.clone(), metric.unit.clone()),
             ("p50" | "p95" | "p99", None) => (format!("{inner} response time"), "ns".to_string()),
             ("mean", None) => ("Mean response time".to_string(), "ns".to_string()),
+            ("read_mean" | "write_mean", None) => {
+                let requests = if inner == "read_mean" { "reads" } else { "writes" };
+                (format!("Mean response time of {requests}"), "ns".to_string())
+            }
             (other, None) if other.ends_with("_ns") => {
                 let words = other.trim_end_matches("_ns").replace('_', " ");
                 (crate::wording::sentence_case(&words), "ns".to_string())

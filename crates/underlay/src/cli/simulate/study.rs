@@ -108,7 +108,14 @@ pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
         for threads in &load.threads {
             let (_, outcome) = on_design(&how, design, load, *threads)?;
             let Outcome::Once(result) = outcome else { continue };
-            let values = [("headline", Some(result.iops())), ("mean", result.mean_response_ns())];
+            let [reads, writes] = result.totals();
+            let values = [
+                ("headline", Some(result.iops())),
+                ("mean", result.mean_response_ns()),
+                ("read_mean", reads.response.mean()),
+                ("write_mean", writes.response.mean()),
+                ("bytes_per_second", Some(result.bytes_per_second())),
+            ];
             for (metric, value) in values {
                 let Some(value) = value else { continue };
                 let (design, metric) = (design.name.clone(), metric.to_string());
