@@ -121,6 +121,7 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cache_hit_share", window.load.cache_hit_share),
         ("bytes_per_second", window.load.bytes_per_second),
         (RATE_AT_LIMIT, window.load.rate_at_limit),
+        ("latency_at_peak_ns", window.load.latency_at_peak_ns),
         ("job_s", window.load.job_s),
         ("backup_s", window.load.backup_s),
         ("restore_s", window.load.restore_s),

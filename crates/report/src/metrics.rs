@@ -85,7 +85,7 @@ const BACKUP_METRICS: [MetricRow; 5] = {
     ]
 };
 
-const METRICS: [MetricRow; 47] = {
+const METRICS: [MetricRow; 48] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -237,6 +237,13 @@ const METRICS: [MetricRow; 47] = {
             "1/s",
             Higher,
             "rate at which the mean response time reaches 1 ms, interpolated between the points of the rate curve",
+        ),
+        (
+            "latency_at_peak_ns",
+            "Latency at the peak",
+            "ns",
+            Lower,
+            "mean response time at the maximum of the rate curve: a closed loop, in which it equals the service time",
         ),
         (
             "datastore_read_iops",

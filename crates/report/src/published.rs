@@ -113,6 +113,7 @@ fn metric(word: &str) -> String {
             let is_time = ["latency", "_mean", "_p99"].iter().any(|end| name.ends_with(end));
             if is_time { format!("{name}_ns") } else { name }
         }
+        "latency-at-peak" => "latency_at_peak_ns".to_string(),
         word if word.ends_with("-latency") => format!("{}_ns", word.replace('-', "_")),
         word => word.replace('-', "_"),
     }
@@ -204,6 +205,7 @@ mod tests {
             ("volumes.wal.write-iops", "volumes.wal.write_iops"),
             ("volumes.data.datastore-read-p99", "volumes.data.datastore_read_p99_ns"),
             ("rate-at-1ms", "rate_at_1ms"),
+            ("latency-at-peak", "latency_at_peak_ns"),
             ("read-mean", "read_mean"),
             ("restore-latency", "restore_latency_ns"),
             ("backup-s", "backup_s"),

@@ -181,6 +181,7 @@ fn rungs_of_two_designs_are_compared_over_repeats() {
         analysis.rungs[0].latencies.iter().map(|row| row.transaction.as_str()).collect();
     assert_eq!(types, ["read", "write", "reads and writes"]);
     assert!(analysis.curves.is_empty() && analysis.bottlenecks.is_empty());
+    assert!(!metrics.contains_key("latency_at_peak_ns"), "a ladder has no peak of a curve");
     let text = page(&analysis);
     assert!(text.contains("MB/s") && text.contains("32 requests"), "{text}");
     assert!(!text.contains("user"), "{text}");
@@ -203,6 +204,8 @@ fn the_rates_of_two_curves_at_the_limit_have_a_ratio() {
     assert!(ratio.text.contains("I/Os per second below 1 ms"), "{}", ratio.text);
     // The points are no rungs.
     assert_eq!(analysis.rungs.len(), 2);
+    let at_peak = analysis.rungs[0].metrics["latency_at_peak_ns"].value.expect("a latency");
+    assert!((at_peak / 6e6 - 1.0).abs() < 1e-9, "{at_peak}");
     let text = page(&analysis);
     assert!(text.contains("/s below 1 ms") && text.contains("ratio of /s below 1 ms"), "{text}");
 }

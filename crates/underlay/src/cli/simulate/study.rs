@@ -109,12 +109,14 @@ pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
             let (_, outcome) = on_design(&how, design, load, *threads)?;
             let Outcome::Once(result) = outcome else { continue };
             let [reads, writes] = result.totals();
+            let at_peak = result.mean_response_ns().filter(|_| !load.curve.is_empty());
             let values = [
                 ("headline", Some(result.iops())),
                 ("mean", result.mean_response_ns()),
                 ("read_mean", reads.response.mean()),
                 ("write_mean", writes.response.mean()),
                 ("bytes_per_second", Some(result.bytes_per_second())),
+                ("latency_at_peak_ns", at_peak),
             ];
             for (metric, value) in values {
                 let Some(value) = value else { continue };
