@@ -16,6 +16,9 @@ pub(crate) const RESTORED: &str = "restore_bytes_per_second";
 /// The metric of rate curves: the rate at which the mean response time reaches its limit.
 pub(crate) const RATE_AT_LIMIT: &str = "rate_at_1ms";
 
+/// The mean response time at the maximum that a rate curve was measured from.
+pub(crate) const LATENCY_AT_PEAK: &str = "latency_at_peak_ns";
+
 /// The metrics of every workload, in the order of pages.
 pub(crate) fn metrics() -> impl Iterator<Item = Metric> {
     METRICS.iter().map(metric)
