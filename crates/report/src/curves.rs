@@ -68,8 +68,8 @@ fn curve(design: usize, runs: &[&BlockLoads]) -> Option<RateCurve> {
 #[cfg(test)]
 mod tests {
     use super::{Crossing, all, crossing};
-    use crate::observed::latency_at_peak;
     use crate::analysis::{BlockLoad, BlockLoads, CurveReading};
+    use crate::observed::latency_at_peak;
 
     fn load(label: &str, offered: Option<f64>, done: f64, mean_ms: f64) -> BlockLoad {
         BlockLoad {
