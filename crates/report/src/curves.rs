@@ -69,6 +69,7 @@ fn curve(design: usize, runs: &[&BlockLoads]) -> Option<RateCurve> {
 mod tests {
     use super::{Crossing, all, crossing};
     use crate::analysis::{BlockLoad, BlockLoads, CurveReading};
+    use crate::observed::latency_at_peak;
 
     fn load(label: &str, offered: Option<f64>, done: f64, mean_ms: f64) -> BlockLoad {
         BlockLoad {
@@ -124,6 +125,15 @@ mod tests {
         let slow = run(0, 0, &[(100.0, 100.0, 4.0), (1000.0, 700.0, 400.0)]);
         assert_eq!(crossing(&slow.loads), Some(Crossing::Never));
         assert_eq!(crossing(&fast.loads[..1]), None, "the maximum alone is no curve");
+    }
+
+    #[test]
+    fn the_latency_at_the_peak_is_that_of_the_closed_loop() {
+        // More was done of an offer beyond the maximum, and every request waited for its start.
+        let overloaded = run(0, 0, &[(500.0, 500.0, 2.0), (1200.0, 1010.0, 90.0)]);
+        assert_eq!(latency_at_peak(&overloaded.loads), Some(8e6));
+        assert_eq!(latency_at_peak(&overloaded.loads[..1]), None, "no curve");
+        assert_eq!(latency_at_peak(&overloaded.loads[1..]), None, "no maximum");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::busy_parts;
 use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
 use crate::latencies;
-use crate::metrics::{RATE_AT_LIMIT, RESTORED};
+use crate::metrics::{LATENCY_AT_PEAK, RATE_AT_LIMIT, RESTORED};
 use crate::observed::{WindowFacts, merged, of_server};
 use crate::verdict::steady;
 use crate::working_set;
@@ -121,6 +121,7 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cache_hit_share", window.load.cache_hit_share),
         ("bytes_per_second", window.load.bytes_per_second),
         (RATE_AT_LIMIT, window.load.rate_at_limit),
+        (LATENCY_AT_PEAK, window.load.latency_at_peak_ns),
         ("job_s", window.load.job_s),
         ("backup_s", window.load.backup_s),
         ("restore_s", window.load.restore_s),

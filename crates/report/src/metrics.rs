@@ -16,6 +16,9 @@ pub(crate) const RESTORED: &str = "restore_bytes_per_second";
 /// The metric of rate curves: the rate at which the mean response time reaches its limit.
 pub(crate) const RATE_AT_LIMIT: &str = "rate_at_1ms";
 
+/// The mean response time at the maximum that a rate curve was measured from.
+pub(crate) const LATENCY_AT_PEAK: &str = "latency_at_peak_ns";
+
 /// The metrics of every workload, in the order of pages.
 pub(crate) fn metrics() -> impl Iterator<Item = Metric> {
     METRICS.iter().map(metric)
@@ -85,7 +88,7 @@ const BACKUP_METRICS: [MetricRow; 5] = {
     ]
 };
 
-const METRICS: [MetricRow; 47] = {
+const METRICS: [MetricRow; 48] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -237,6 +240,13 @@ const METRICS: [MetricRow; 47] = {
             "1/s",
             Higher,
             "rate at which the mean response time reaches 1 ms, interpolated between the points of the rate curve",
+        ),
+        (
+            "latency_at_peak_ns",
+            "Latency at the peak",
+            "ns",
+            Lower,
+            "mean response time at the maximum of the rate curve: a closed loop, in which it equals the service time",
         ),
         (
             "datastore_read_iops",

@@ -113,6 +113,7 @@ fn metric(word: &str) -> String {
             let is_time = ["latency", "_mean", "_p99"].iter().any(|end| name.ends_with(end));
             if is_time { format!("{name}_ns") } else { name }
         }
+        "latency-at-peak" => "latency_at_peak_ns".to_string(),
         word if word.ends_with("-latency") => format!("{}_ns", word.replace('-', "_")),
         word => word.replace('-', "_"),
     }
@@ -169,15 +170,17 @@ fn own_value(rung: &Rung, metric: &str, workload: &WorkloadView) -> Option<f64> 
         let row = rung.volumes.iter().find(|row| row.volume == volume)?;
         return row.metrics.get(metric)?.value;
     }
+    let latency_of = |kind: &str| rung.latencies.iter().find(|row| row.transaction == kind);
     let latency = || -> Option<&LatencyRow> {
-        let kind = workload.main_type(rung.latencies.iter().map(|row| row.transaction.as_str()))?;
-        rung.latencies.iter().find(|row| row.transaction == kind)
+        latency_of(workload.main_type(rung.latencies.iter().map(|row| row.transaction.as_str()))?)
     };
     match metric {
         "p50" => latency()?.p50.value,
         "p95" => latency()?.p95.value,
         "p99" => latency()?.p99.value,
         "mean" => latency()?.mean_ns,
+        "read_mean" => latency_of("read")?.mean_ns,
+        "write_mean" => latency_of("write")?.mean_ns,
         metric => rung.metrics.get(metric)?.value,
     }
 }
@@ -203,6 +206,8 @@ mod tests {
             ("volumes.wal.write-iops", "volumes.wal.write_iops"),
             ("volumes.data.datastore-read-p99", "volumes.data.datastore_read_p99_ns"),
             ("rate-at-1ms", "rate_at_1ms"),
+            ("latency-at-peak", "latency_at_peak_ns"),
+            ("read-mean", "read_mean"),
             ("restore-latency", "restore_latency_ns"),
             ("backup-s", "backup_s"),
         ] {

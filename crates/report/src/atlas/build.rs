@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::{Analysis, Comparison, EvidenceKind, Published, Scope, Validity};
-use crate::metrics::HEADLINE;
+use crate::metrics::{HEADLINE, LATENCY_AT_PEAK, RATE_AT_LIMIT};
 use crate::validity::ignoring_ceiling;
 use crate::wording::{count, factor, factor_interval, percent};
 
+use super::curves::{kept_points, known_points, together};
 use super::experiment::{
-    Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin,
+    Agreement, AtlasCurve, AtlasCurves, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio,
+    LineOrigin,
 };
 
 /// Up to this far from 1 a ratio is no difference.
@@ -72,6 +74,7 @@ pub fn missing(name: &str, title: &str, question: &str, problem: String) -> Atla
         sources: Vec::new(),
         ratios: Vec::new(),
         figures: Vec::new(),
+        curves: None,
         disagreements: Vec::new(),
     }
 }
@@ -101,6 +104,7 @@ pub fn entry(
         sources: sources(&analysis.published),
         disagreements: ratios.iter().filter_map(disagreement).collect(),
         figures: series.figures(),
+        curves: series.curves(),
         ratios,
     }
 }
@@ -325,6 +329,10 @@ impl Series<'_> {
             (_, Some(metric)) => (metric.title.clone(), metric.unit.clone()),
             ("p50" | "p95" | "p99", None) => (format!("{inner} response time"), "ns".to_string()),
             ("mean", None) => ("Mean response time".to_string(), "ns".to_string()),
+            ("read_mean" | "write_mean", None) => {
+                let requests = if inner == "read_mean" { "reads" } else { "writes" };
+                (format!("Mean response time of {requests}"), "ns".to_string())
+            }
             (other, None) if other.ends_with("_ns") => {
                 let words = other.trim_end_matches("_ns").replace('_', " ");
                 (crate::wording::sentence_case(&words), "ns".to_string())
@@ -350,6 +358,42 @@ impl Series<'_> {
             self.figure(&list, users)
         });
         of_all.chain(self.figures_of_databases()).collect()
+    }
+
+    /// Mean latency against the delivered rate, where points of such a curve are published.
+    fn curves(&self) -> Option<AtlasCurves> {
+        let own = if self.is_simulated() { LineOrigin::Simulated } else { LineOrigin::Ours };
+        let mut lines = Vec::new();
+        for design in 0..self.analysis.designs.len() {
+            let curve = self.analysis.curves.iter().find(|curve| curve.design == design);
+            for origin in [LineOrigin::Published, LineOrigin::Ours, LineOrigin::Simulated] {
+                let value = |metric: &str| self.at_most_users(design, metric, origin);
+                let measured = curve.filter(|_| origin == own);
+                let mut points = measured.map(kept_points).unwrap_or_default();
+                // What lies between two points of ours is no point.
+                let at_limit = value(RATE_AT_LIMIT).filter(|_| origin == LineOrigin::Published);
+                points.extend(known_points(at_limit, value(HEADLINE).zip(value(LATENCY_AT_PEAK))));
+                if !points.is_empty() {
+                    let title = self.title(design).to_string();
+                    lines.push(AtlasCurve { design, title, origin, points });
+                }
+            }
+        }
+        together(lines)
+    }
+
+    /// A value of a design at its highest published number of users; of a result in a unit of its own, none.
+    fn at_most_users(&self, design: usize, metric: &str, origin: LineOrigin) -> Option<f64> {
+        let is_wanted = |series: &&Published| {
+            series.design == design && series.metric == metric && series.unit.is_empty()
+        };
+        let series = self.of_all().find(is_wanted)?;
+        let at = (0..series.users.len()).max_by_key(|at| series.users[*at])?;
+        match origin {
+            LineOrigin::Published => series.values.get(at).copied(),
+            LineOrigin::Ours => self.our_value(series, at),
+            LineOrigin::Simulated => self.simulated_value(series, at),
+        }
     }
 
     /// A figure per metric with a value of each database that has any: at its highest number of users.

@@ -39,6 +39,8 @@ pub struct AtlasExperiment {
     pub ratios: Vec<AtlasRatio>,
     /// Published values with ours, on the same axes.
     pub figures: Vec<AtlasFigure>,
+    /// Rate curves; `null` where no point of one is published, and in older atlases.
+    pub curves: Option<AtlasCurves>,
     /// Where the two disagree, in words.
     pub disagreements: Vec<String>,
 }
@@ -105,6 +107,11 @@ impl AtlasExperiment {
             to.lines.retain(|line| line.origin != LineOrigin::Simulated);
             let lines = from.into_iter().flat_map(|from| &from.lines);
             to.lines.extend(lines.filter(|line| line.origin == LineOrigin::Simulated).cloned());
+        }
+        if let Some((to, from)) = self.curves.as_mut().zip(other.curves.as_ref()) {
+            to.lines.retain(|line| line.origin != LineOrigin::Simulated);
+            let lines = from.lines.iter().filter(|line| line.origin == LineOrigin::Simulated);
+            to.lines.extend(lines.cloned());
         }
     }
 }
@@ -224,4 +231,46 @@ pub enum LineOrigin {
     Ours,
     /// A simulation's.
     Simulated,
+}
+
+/// Mean latency against the delivered rate of block loads: the points that are published, with ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasCurves {
+    /// The latency up to which published rates are printed, nanoseconds.
+    pub limit_ns: u64,
+    /// The design whose maximum is 1, of each origin. Empty where not every origin has one.
+    pub reference: String,
+    /// The lines.
+    pub lines: Vec<AtlasCurve>,
+}
+
+/// One line: a design of one origin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasCurve {
+    /// Position of its design among those of the study.
+    pub design: usize,
+    /// Title of the design.
+    pub title: String,
+    /// Whose numbers they are.
+    pub origin: LineOrigin,
+    /// The points.
+    pub points: Vec<AtlasCurvePoint>,
+}
+
+/// One point of a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AtlasCurvePoint {
+    /// `maximum`, `at 1 ms`, or the share of the maximum that was offered: `70 %`.
+    pub label: String,
+    /// Whether it is the maximum.
+    pub is_maximum: bool,
+    /// I/Os completed per second.
+    pub rate: f64,
+    /// The same as a multiple of this origin's maximum at the reference.
+    pub multiple: Option<f64>,
+    /// Mean latency, nanoseconds.
+    pub latency_ns: f64,
 }

@@ -7,10 +7,14 @@
 
 mod build;
 mod collection;
+mod curves;
 mod experiment;
 mod text;
 
 pub use build::{FullSize, SimulatedPoint, entry, missing, simulated_points};
 pub use collection::{ATLAS_FORMAT, Atlas};
-pub use experiment::{Agreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, LineOrigin};
+pub use experiment::{
+    Agreement, AtlasCurve, AtlasCurvePoint, AtlasCurves, AtlasExperiment, AtlasFigure, AtlasLine,
+    AtlasRatio, LineOrigin,
+};
 pub use text::atlas_summary;

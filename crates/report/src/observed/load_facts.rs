@@ -11,7 +11,7 @@ use underlay_record::conventions::{document, driver_series, source};
 use super::block_loads::block_loads;
 use super::commits;
 use super::operations::latency_of_operations;
-use super::rate_curve::{Crossing, crossing};
+use super::rate_curve::{Crossing, crossing, latency_at_peak};
 use super::run::ObservedRun;
 use super::type_facts::TypeFacts;
 use super::window::{MeasuredWindow, merged, per};
@@ -57,6 +57,8 @@ pub(crate) struct LoadFacts {
     pub(crate) bytes_per_second: Option<f64>,
     /// I/Os per second at which the mean response time reaches 1 ms, where the window's load found the maximum of a curve.
     pub(crate) rate_at_limit: Option<f64>,
+    /// Mean response time at that maximum, nanoseconds.
+    pub(crate) latency_at_peak_ns: Option<f64>,
     /// What a job took, seconds; `None` where its result does not say it.
     pub(crate) job_s: Option<f64>,
     /// Mean time of a backup, seconds.
@@ -122,6 +124,7 @@ pub(super) fn load(
         cache_lookups_per_second: cache.map(|(_, lookups)| lookups),
         bytes_per_second: block.bytes_per_second,
         rate_at_limit: block.rate_at_limit,
+        latency_at_peak_ns: block.latency_at_peak_ns,
         job_s: job_seconds(window.run),
         backup_s: outcome("backup", "seconds"),
         restore_s: outcome("restore", "seconds"),
@@ -145,6 +148,7 @@ fn job_seconds(run: &ObservedRun) -> Option<f64> {
 struct BlockWindow {
     bytes_per_second: Option<f64>,
     rate_at_limit: Option<f64>,
+    latency_at_peak_ns: Option<f64>,
 }
 
 impl BlockWindow {
@@ -155,13 +159,14 @@ impl BlockWindow {
         let begin = window.interval.begin.0;
         let listed = said["loads"].as_array().map_or(&[][..], Vec::as_slice);
         let load = listed.iter().find(|load| load["begin_ns"].as_u64() == Some(begin));
-        let crossing = crossing(&block_loads(said));
+        let loads = block_loads(said);
         BlockWindow {
             bytes_per_second: load.and_then(|load| load["bytes_per_second"].as_f64()),
-            rate_at_limit: match crossing {
+            rate_at_limit: match crossing(&loads) {
                 Some(Crossing::At(rate)) => Some(rate),
                 Some(Crossing::Beyond(_) | Crossing::Never) | None => None,
             },
+            latency_at_peak_ns: latency_at_peak(&loads),
         }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) use host_parts::HOST_PARTS;
 pub(crate) use io_facts::IoFacts;
 pub(crate) use operations::{ObservedOperation, operation_events, operations};
 pub(crate) use process_trees::{DRIVER, of_server};
+#[cfg(test)]
+pub(crate) use rate_curve::latency_at_peak;
 pub(crate) use rate_curve::{Crossing, LIMIT_NS, crossing, curve_points};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};

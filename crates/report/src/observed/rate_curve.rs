@@ -26,6 +26,17 @@ pub(crate) fn curve_points(loads: &[BlockLoad]) -> impl Iterator<Item = &BlockLo
     loads.iter().filter(is_point)
 }
 
+/// The mean response time where a curve has its maximum; `None` of what is no curve. That load is a closed loop, in which response
+/// time and service time are the same. The tools of publications show service times, and points of an overloaded open loop have
+/// no response time that compares with them.
+pub(crate) fn latency_at_peak(loads: &[BlockLoad]) -> Option<f64> {
+    curve_points(loads).next()?;
+    let is_closed =
+        |load: &&BlockLoad| load.offered_per_second.is_none() && load.counts && !load.ended_early;
+    let closed = loads.iter().filter(is_closed);
+    closed.max_by(|a, b| a.done_per_second.total_cmp(&b.done_per_second))?.mean_ns
+}
+
 /// Where the points of a run cross the limit; `None` of what is no curve.
 pub(crate) fn crossing(loads: &[BlockLoad]) -> Option<Crossing> {
     let limit = LIMIT_NS as f64;

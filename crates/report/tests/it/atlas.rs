@@ -6,7 +6,7 @@ use underlay_report::Analysis;
 use underlay_report::analysis::{EvidenceKind, Published, Validity};
 use underlay_report::atlas::{FullSize, LineOrigin, SimulatedPoint, entry};
 
-use crate::example::{Size, analysis};
+use crate::example::{Size, analysis, rate_curves};
 
 #[test]
 fn designs_are_called_as_in_the_publication_beside_a_simulation_of_its_size() {
@@ -152,4 +152,28 @@ fn along_an_axis_one_point_may_reach_the_ceiling_of_the_host() {
         row.late_share = Some(0.6);
     }
     assert_eq!(limited(&late), ["NVMe drive over SATA drive at 8 users"]);
+}
+
+#[test]
+fn rate_curves_have_the_published_points_beside_ours() {
+    let size = Size { series: 0, buckets: 0, runs: 0 };
+    let blocks = rate_curves(size);
+    let of_blocks = entry(("paper/x4", ""), &blocks, &FullSize::default(), None);
+    let curves = of_blocks.curves.expect("published points");
+    assert_eq!(curves.reference, blocks.designs[0].title);
+    let lines: Vec<_> = curves.lines.iter().map(|line| (line.design, line.origin)).collect();
+    let (published, ours) = (LineOrigin::Published, LineOrigin::Ours);
+    assert_eq!(lines, [(0, published), (0, ours), (1, published), (1, ours)]);
+    let points = |line: usize| -> Vec<(&str, f64, Option<f64>)> {
+        let points = curves.lines[line].points.iter();
+        points.map(|point| (&*point.label, point.rate, point.multiple)).collect()
+    };
+    assert_eq!(points(0), [("at 1 ms", 120e3, Some(0.75)), ("maximum", 160e3, Some(1.0))]);
+    assert_eq!(points(2), [("maximum", 320e3, Some(2.0))], "it ends below 1 ms");
+    // The overloaded point is left out.
+    let labels: Vec<&str> = points(1).into_iter().map(|(label, _, _)| label).collect();
+    assert_eq!(labels, ["10 %", "40 %", "70 %", "90 %", "100 %", "maximum"]);
+    assert_eq!(points(3).last().map(|(_, _, multiple)| *multiple), Some(Some(2.25)));
+    // Of a study without published points there is no figure.
+    assert!(entry(("paper/x1", ""), &analysis(size), &FullSize::default(), None).curves.is_none());
 }

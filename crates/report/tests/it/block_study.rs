@@ -30,12 +30,23 @@ struct Load {
 
 /// A study of two designs, of which the second does `factor` times as much; ended in the last run by the user, or not.
 fn study(path: &Path, loads: &[Load], factor: f64, last: RunStatus) -> Record {
-    let plan = json!({ "workload": { "block": {
-        "pacing": { "closed": { "key_think": 0.0 } },
-        "shape": { "headline": {
-            "types": ["read", "write"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
+    let series = |metric: &str, value: f64| {
+        json!({
+            "design": "nvme", "metric": metric, "unit": "ms", "factor": 1e6, "users": [8],
+            "values": [value], "source": "an invented paper",
+        })
+    };
+    let plan = json!({
+        "workload": { "block": {
+            "pacing": { "closed": { "key_think": 0.0 } },
+            "shape": { "headline": {
+                "types": ["read", "write"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
+            } },
         } },
-    } } });
+        // Threads per volume: the second number is the rung with 32 requests in flight.
+        "size": { "users": [1, 8] },
+        "published": [series("read-mean", 1.25), series("write-mean", 1.5)],
+    });
     let manifest = Manifest {
         study_name: "blocks".to_string(),
         title: String::new(),
@@ -181,6 +192,15 @@ fn rungs_of_two_designs_are_compared_over_repeats() {
         analysis.rungs[0].latencies.iter().map(|row| row.transaction.as_str()).collect();
     assert_eq!(types, ["read", "write", "reads and writes"]);
     assert!(analysis.curves.is_empty() && analysis.bottlenecks.is_empty());
+    assert!(!metrics.contains_key("latency_at_peak_ns"), "a ladder has no peak of a curve");
+    for (series, (metric, printed)) in
+        analysis.published.iter().zip([("read_mean", 1.25e6), ("write_mean", 1.5e6)])
+    {
+        assert_eq!((&*series.metric, &series.values[..]), (metric, &[printed][..]));
+        let ours = series.ours[0].expect("a mean of its own");
+        assert!((ours / 6e6 - 1.0).abs() < 0.01, "{ours}");
+    }
+    assert_eq!(analysis.published.len(), 2);
     let text = page(&analysis);
     assert!(text.contains("MB/s") && text.contains("32 requests"), "{text}");
     assert!(!text.contains("user"), "{text}");
@@ -203,6 +223,8 @@ fn the_rates_of_two_curves_at_the_limit_have_a_ratio() {
     assert!(ratio.text.contains("I/Os per second below 1 ms"), "{}", ratio.text);
     // The points are no rungs.
     assert_eq!(analysis.rungs.len(), 2);
+    let at_peak = analysis.rungs[0].metrics["latency_at_peak_ns"].value.expect("a latency");
+    assert!((at_peak / 6e6 - 1.0).abs() < 1e-9, "{at_peak}");
     let text = page(&analysis);
     assert!(text.contains("/s below 1 ms") && text.contains("ratio of /s below 1 ms"), "{text}");
 }

@@ -53,6 +53,24 @@ simulated_median_error: number | null, };
 
 export type AtlasAgreement = "within" | "close" | "same-direction" | "no-difference" | "opposite" | "unknown";
 
+export type AtlasCurve = {
+design: number,
+title: string,
+origin: LineOrigin,
+points: Array<AtlasCurvePoint>, };
+
+export type AtlasCurvePoint = {
+label: string,
+is_maximum: boolean,
+rate: number,
+multiple: number | null,
+latency_ns: number, };
+
+export type AtlasCurves = {
+limit_ns: number,
+reference: string,
+lines: Array<AtlasCurve>, };
+
 export type AtlasExperiment = {
 name: string,
 title: string,
@@ -68,6 +86,7 @@ deviations: Array<string>,
 sources: Array<string>,
 ratios: Array<AtlasRatio>,
 figures: Array<AtlasFigure>,
+curves: AtlasCurves | null,
 disagreements: Array<string>, };
 
 export type AtlasFigure = {

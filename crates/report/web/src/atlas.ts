@@ -2,16 +2,19 @@
 //
 // What it deliberately does not do: compute. Ratios, errors and shapes come from the atlas.
 
-import type { Atlas, AtlasAgreement, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, Estimate, LineOrigin } from "./analysis";
+import type {
+  Atlas, AtlasAgreement, AtlasCurve, AtlasCurves, AtlasExperiment, AtlasFigure, AtlasLine, AtlasRatio, Estimate, LineOrigin,
+} from "./analysis";
 import { drawBars } from "./chart/bars";
 import { drawCurves } from "./chart/curves";
 import type { ChartDesign } from "./chart/estimate";
 import { drawForest } from "./chart/forest";
 import { figure } from "./chart/frame";
 import { swatch } from "./chart/marker";
+import { drawRates, type RateSeries } from "./chart/rates";
 import { contents } from "./contents";
 import { html, type Child } from "./dom";
-import { change, count, MISSING, percent, ratio } from "./format";
+import { change, count, latency, MISSING, percent, rate, ratio } from "./format";
 import { bar } from "./masthead";
 import { section } from "./page";
 import { EQUIVALENCE } from "./section/comparisons";
@@ -180,7 +183,7 @@ function experiment(one: AtlasExperiment): HTMLElement {
     list("What disagrees", one.disagreements),
     one.evidence !== null && one.figures.length === 0
       ? html("p", { class: "muted" }, "The study has no published number of what is measured here, so there is no figure.")
-      : html("div", { class: "chart-pair" }, one.figures.map((it) => chart(one, it))),
+      : html("div", { class: "chart-pair" }, rateCurves(one.curves), one.figures.map((it) => chart(one, it))),
     one.ratios.length === 0 ? null : ratios(one.ratios, "Ratios"),
     deviations(one.deviations),
     list("What our run says about itself", one.reasons),
@@ -196,8 +199,8 @@ function experiment(one: AtlasExperiment): HTMLElement {
 function valuesOf(one: AtlasExperiment): Child {
   if (one.figures.length === 0) return null;
   const fold = html("details", { class: "disclosure" },
-    html("summary", {}, "Values"), one.figures.map((it) => values(one, it)));
-  fold.open = one.figures.every((it) => it.reference === "");
+    html("summary", {}, "Values"), curvePoints(one.curves), one.figures.map((it) => values(one, it)));
+  fold.open = one.figures.every((it) => it.reference === "") && !isDrawn(one.curves);
   return fold;
 }
 
@@ -207,17 +210,63 @@ function reportLink(one: AtlasExperiment): Child {
   return html("a", { href: encodeURIComponent(one.record.replace(/\.sqlite$/, ".html")) }, "report");
 }
 
-function titleOf(line: AtlasLine): string {
+function titleOf(line: AtlasLine | AtlasCurve): string {
   return `${line.title}, ${line.origin}`;
 }
 
-function lookOf(line: AtlasLine): DesignLook {
+function lookOf(line: AtlasLine | AtlasCurve): DesignLook {
   return { ...designLook(line.design), ...LOOKS[line.origin] };
 }
 
 function usersTitle(one: AtlasExperiment): string {
   if (isBlockLoad(one.workload ?? undefined)) return "threads per volume";
   return one.workload?.is_job ? "sessions" : "virtual users";
+}
+
+/** Whether rate curves have a figure: there must be a maximum that their rates are multiples of. */
+function isDrawn(it: AtlasCurves | null): it is AtlasCurves {
+  return it !== null && it.reference !== "";
+}
+
+/** Mean latency against the delivered rate: published points and ours. Rates are multiples of a maximum, latencies as they are. */
+function rateCurves(it: AtlasCurves | null): Child {
+  if (!isDrawn(it)) return null;
+  const limit = latency(it.limit_ns);
+  const series: RateSeries[] = it.lines.map((line) => ({
+    title: titleOf(line),
+    look: lookOf(line),
+    points: line.points.flatMap((point) => {
+      if (point.multiple === null) return [];
+      return [{ rate: point.multiple, value: point.latency_ns, held: true, notes: [point.label, `${rate(point.rate)} I/Os per second`] }];
+    }),
+  }));
+  return html("div", {},
+    figure({
+      title: "Mean latency by delivered rate",
+      note: `1 = maximum of ${it.reference}, of the publication and of ours; horizontal line: ${limit}`,
+      description: `Mean latency against I/Os per second of each design, published and ours; rates are multiples of the maximum of ${it.reference}.`,
+      draw: (width) =>
+        drawRates(
+          { series, rateUnit: "1", rateTitle: "delivered rate", unit: "ns", horizontal: "from zero", limit: it.limit_ns },
+          width,
+        ),
+    }),
+    html("ul", { class: "legend" }, series.map((line) => html("li", {}, swatch(line.look), line.title))));
+}
+
+/** The points of rate curves as a table. */
+function curvePoints(it: AtlasCurves | null): Child {
+  if (it === null) return null;
+  return table(
+    [
+      { heading: "Design", design: true }, { heading: "Whose" }, { heading: "Point" }, { heading: "I/Os per second", numeric: true },
+      { heading: "Multiple", numeric: true }, { heading: "Mean latency", numeric: true },
+    ],
+    it.lines.flatMap((line) => line.points.map((point) => ({
+      cells: [line.title, line.origin, point.label, rate(point.rate), ratio(point.multiple), latency(point.latency_ns)],
+    }))),
+    "Mean latency by delivered rate",
+  );
 }
 
 /** Published values and ours as multiples of one of them; nothing where there is no shape to see. */

@@ -475,9 +475,17 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       const job = page.locator("#study-paper-x3 figure").first();
       assert.equal(await job.locator("rect.bar").count(), 4);
       assert.deepEqual(await job.locator("text.value").allTextContents(), ["1.00", "1.00", "0.926", "0.862"]);
+      // Of rate curves: published points and ours, with the line of 1 ms; the same as a table.
+      const curves = page.locator("#study-paper-x4 figure", { hasText: "Mean latency by delivered rate" });
+      assert.equal(await curves.locator("path.curve").count(), 4);
+      assert.equal(await curves.locator("line.limit").count(), 1);
+      assert.match(await curves.textContent(), /1 = maximum of NVMe drive/);
+      const points = await page.textContent("#study-paper-x4 details.disclosure table >> nth=0");
+      assert.match(points, /at 1 ms/);
+      assert.match(points, /120,000/);
       // Both ratios of an experiment are one row, and nothing is said of simulations where there are none.
       const rows = page.locator("#overview figure");
-      assert.deepEqual([await rows.locator(".forest-point").count(), await rows.locator(".forest-published").count()], [2, 2]);
+      assert.deepEqual([await rows.locator(".forest-point").count(), await rows.locator(".forest-published").count()], [3, 3]);
       // Chart and table call a ratio the same, and no two the same.
       const labels = await rows.locator("text.row-label").allTextContents();
       const studies = await overview.locator("tbody tr th, tbody tr td:first-child").allTextContents();

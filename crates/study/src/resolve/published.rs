@@ -23,7 +23,7 @@ enum Quantity {
 }
 
 /// What a record has of each rung.
-const METRICS: [(&str, Quantity); 32] = [
+const METRICS: [(&str, Quantity); 35] = [
     ("result", Quantity::Count),
     ("nopm", Quantity::Count),
     ("tpm", Quantity::Count),
@@ -46,6 +46,9 @@ const METRICS: [(&str, Quantity); 32] = [
     // Of block loads.
     ("bytes-per-second", Quantity::ByteRate),
     ("rate-at-1ms", Quantity::Count),
+    ("latency-at-peak", Quantity::Time),
+    ("read-mean", Quantity::Time),
+    ("write-mean", Quantity::Time),
     ("backup-s", Quantity::Duration),
     ("backup-latency", Quantity::Time),
     ("restore-s", Quantity::Duration),

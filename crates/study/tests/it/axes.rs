@@ -287,7 +287,7 @@ fn the_batch_of_vmware_has_its_points_and_two_more() {
     assert_eq!(ways[..3], in_server);
     assert_eq!(ways[3..], [("implicit", "client"), ("explicit", "client")]);
     assert!(plan.estimates.duration > Nanos::from_secs(60));
-    assert_eq!(plan.published.len(), 3);
+    assert_eq!(plan.published.len(), 4);
 }
 
 /// Whatever the sizes of axes: every combination of points is there once per design, and runs once per repeat.

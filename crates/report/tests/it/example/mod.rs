@@ -121,7 +121,38 @@ pub fn atlas(size: Size) -> Atlas {
     let job = entry(("paper/x3", "x3.sqlite"), &limited, &FullSize::default(), None);
     let failed =
         missing("paper/x2", "A second test", "What else?", "not run here: no server".into());
-    Atlas::new(vec![done, failed, job])
+    let blocks = rate_curves(size);
+    let blocks = entry(("paper/x4", "x4.sqlite"), &blocks, &FullSize::default(), None);
+    Atlas::new(vec![done, failed, job, blocks])
+}
+
+/// The analysis as that of block loads, of whose rate curves points are published. That of the second design ends below 1 ms.
+pub fn rate_curves(size: Size) -> Analysis {
+    let mut blocks = analysis(size);
+    blocks.workload.name = "block".into();
+    let series = |metric: &str, design, printed, own| Published {
+        database: String::new(),
+        design,
+        metric: metric.into(),
+        users: vec![16],
+        values: vec![printed],
+        unit: String::new(),
+        rungs: vec![Some(16)],
+        ours: vec![own],
+        given: false,
+        experiment: "X4".into(),
+        source: "an invented paper, figure 12".into(),
+        note: String::new(),
+    };
+    blocks.published = vec![
+        series("headline", 0, 160e3, Some(20e3)),
+        series("headline", 1, 320e3, Some(45e3)),
+        series("rate_at_1ms", 0, 120e3, Some(17e3)),
+        series("rate_at_1ms", 1, 320e3, Some(38e3)),
+        series("latency_at_peak_ns", 0, 5e6, Some(4e6)),
+        series("latency_at_peak_ns", 1, 0.8e6, Some(2e6)),
+    ];
+    blocks
 }
 
 /// The analysis as that of a job: one published value per design, and one of its own.

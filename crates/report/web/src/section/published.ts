@@ -93,7 +93,10 @@ function valuesOf(list: Published[], design: number, users: number): [number | n
 
 /** What a metric is: of a volume, the metric of that name. */
 function publishedMetric(page: Page, name: string): Metric {
-  const times: Record<string, string> = { p50: "p50 response time", p95: "p95 response time", p99: "p99 response time", mean: "Mean response time" };
+  const times: Record<string, string> = {
+    p50: "p50 response time", p95: "p95 response time", p99: "p99 response time", mean: "Mean response time",
+    read_mean: "Mean response time of reads", write_mean: "Mean response time of writes",
+  };
   const title = times[name];
   if (title !== undefined) return { name, title, unit: "ns", better: "lower", definition: "" };
   const [, volume, inner] = /^volumes\.([^.]+)\.(.+)$/.exec(name) ?? [];

@@ -104,15 +104,21 @@ pub fn points(plan: &Plan) -> Result<Vec<SimulatedPoint>, Stop> {
     for (position, design) in plan.designs.iter().enumerate() {
         let point = points[plan.point_of(position)];
         let Some(load) = point.workload.kind.block() else { continue };
+        let is_curve = !load.curve.is_empty();
         let run = BlockRun::new(point, load, position, Length::SHORT, seed_of(plan, 0));
         let mut run = run.map_err(|error| Stop::bad_input(chain(&error)))?;
         let mut threads = load.threads.iter();
         run.carry_out(&mut |one| {
-            let is_curve = !load.curve.is_empty();
             let users = if is_curve { load.threads.last() } else { threads.next() };
+            let [reads, writes] = one.result.totals();
+            let mean = one.result.mean_response_ns();
             let values = [
                 ("headline", Some(one.result.iops())),
-                ("mean", one.result.mean_response_ns()),
+                ("mean", mean),
+                ("read_mean", reads.response.mean()),
+                ("write_mean", writes.response.mean()),
+                ("bytes_per_second", Some(one.result.bytes_per_second())),
+                ("latency_at_peak_ns", mean.filter(|_| is_curve)),
             ];
             for (metric, value) in values {
                 let Some((users, value)) = users.copied().zip(value) else { continue };
