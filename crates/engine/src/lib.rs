@@ -77,7 +77,9 @@ mod autoanalyze;
 mod autoanalyze_work;
 mod background;
 
+mod adaptive_flushing;
 mod cleaner;
+mod redo_limits;
 
 mod engine;
 
