@@ -76,6 +76,7 @@ mod writers;
 mod autoanalyze;
 mod autoanalyze_work;
 mod background;
+mod page_cleaning;
 
 mod adaptive_flushing;
 mod cleaner;
