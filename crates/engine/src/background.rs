@@ -20,7 +20,7 @@ const FLUSHER_ROUND: Nanos = Nanos::from_secs(5);
 /// `wal_writer_delay`.
 const WAL_WRITER_ROUND: Nanos = Nanos::from_millis(200);
 /// How often InnoDB flushes the log for those who do not wait (`innodb_flush_log_at_timeout`), and
-/// its page cleaner decides.
+/// its page cleaner decides where nothing wakes it.
 const INNODB_ROUND: Nanos = Nanos::from_secs(1);
 /// Pages that may wait for the kernel before the checkpointer waits, as its synchronous flushes
 /// would.
@@ -52,7 +52,7 @@ impl Database {
     }
 
     /// Processor time that nothing waits for, of writing so many pages.
-    fn use_processor<T: Target>(&mut self, core: &mut Core<T>, pages: u64) {
+    pub(crate) fn use_processor<T: Target>(&mut self, core: &mut Core<T>, pages: u64) {
         let work = self.demands.cpu_per_page_write.0 * pages;
         let work = Nanos((work as f64 * self.cpu_scale).round() as u64);
         if work > Nanos::ZERO {
@@ -105,40 +105,26 @@ impl Database {
 
     /// Pages were written.
     pub(crate) fn page_written<T: Target>(&mut self, core: &mut Core<T>) {
-        let may_go_on = match &mut self.engine {
+        match &mut self.engine {
             Engine::Postgresql(engine) => {
                 engine.kernel.complete(core.now);
-                !engine.kernel.is_over_limit()
+                let may_go_on = !engine.kernel.is_over_limit();
+                self.pump(core);
+                if may_go_on {
+                    self.end_throttle(core);
+                }
             }
             Engine::Innodb(engine) => {
                 engine.cleaner.page_written();
-                let age = engine.checkpoint_age(self.log.inserted(), &self.pool);
-                if let Pool::Midpoint(pool) = &self.pool
-                    && engine.cleaner.is_furious(age)
-                    && engine.cleaner.waiting() == 0
-                {
-                    let pages = engine.settings.io_capacity_max as usize;
-                    let before = engine.cleaner.waiting();
-                    engine.cleaner.choose_oldest(pages, |page| pool.changed_at(page));
-                    let chosen = (engine.cleaner.waiting() - before) as u64;
-                    engine.counters.background_pages += chosen;
-                    self.use_processor(core, chosen);
-                }
-                !self.is_log_full()
+                self.clean(core);
             }
-        };
-        self.pump(core);
-        if may_go_on {
-            core.ready.extend(self.throttled.drain(..).map(|session| (self.number, session)));
         }
         core.ready.extend(self.starved.drain(..).map(|session| (self.number, session)));
     }
 
-    /// Whether the checkpoint is so old that nothing may be logged: never in PostgreSQL.
-    pub(crate) fn is_log_full(&mut self) -> bool {
-        let Engine::Innodb(engine) = &mut self.engine else { return false };
-        let age = engine.checkpoint_age(self.log.inserted(), &self.pool);
-        engine.cleaner.is_log_full(age)
+    /// Sessions that were throttled may go on.
+    pub(crate) fn end_throttle<T: Target>(&mut self, core: &mut Core<T>) {
+        core.ready.extend(self.throttled.drain(..).map(|session| (self.number, session)));
     }
 
     pub(crate) fn flusher_round<T: Target>(&mut self, core: &mut Core<T>) {
@@ -184,46 +170,18 @@ impl Database {
                 engine.kernel.counters.background_pages += pages.len() as u64;
                 delay
             }
-            (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
-                let position = self.log.inserted();
-                let age = position - engine.cleaner.oldest(position, |page| pool.changed_at(page));
-                let recommended =
-                    engine.cleaner.recommend(position, age, pool.dirty(), pool.frames());
-                // What was chosen before and is not written yet counts.
-                let more = recommended.saturating_sub(engine.cleaner.waiting());
-                let before = engine.cleaner.waiting();
-                engine.cleaner.choose_oldest(more, |page| pool.changed_at(page));
-                let chosen = (engine.cleaner.waiting() - before) as u64;
-                engine.counters.background_pages += chosen;
-                self.use_processor(core, chosen);
-                self.clean_tail(core);
-                INNODB_ROUND
+            (Engine::Innodb(engine), _) => {
+                let next = engine.cleaner.next_timer(core.now);
+                core.timers.set(next, Timer::Writer { database: self.number });
+                return self.clean(core);
             }
-            _ => unreachable!("an engine has its own kind of pool"),
+            (Engine::Postgresql(_), Pool::Midpoint(_)) => {
+                unreachable!("an engine has its own kind of pool")
+            }
         };
         self.use_processor(core, pages.len() as u64);
         self.pump(core);
         core.timers.set(core.now + delay, Timer::Writer { database: self.number });
-    }
-
-    /// InnoDB: writes dirty pages at the end of the LRU list, if sessions found some there and
-    /// nothing else is to be written.
-    pub(crate) fn clean_tail<T: Target>(&mut self, core: &mut Core<T>) {
-        let (Engine::Innodb(engine), Pool::Midpoint(pool)) = (&mut self.engine, &mut self.pool)
-        else {
-            return;
-        };
-        if engine.cleaner.waiting() > 0 || pool.take_skipped_dirty() == 0 {
-            return;
-        }
-        let mut pages = Vec::new();
-        let most = engine.settings.io_capacity_max as usize;
-        pool.dirty_at_tail(engine.settings.lru_scan_depth, most, &mut pages);
-        let chosen = pages.len() as u64;
-        engine.counters.background_pages += chosen;
-        engine.cleaner.choose(pages.into_iter());
-        self.use_processor(core, chosen);
-        self.pump(core);
     }
 
     pub(crate) fn checkpointer_round<T: Target>(&mut self, core: &mut Core<T>) {
@@ -291,7 +249,7 @@ impl Database {
             }
             Engine::Innodb(engine) => {
                 engine.cleaner.doublewrite_flushed();
-                self.pump(core);
+                self.clean(core);
             }
         }
     }

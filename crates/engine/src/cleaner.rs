@@ -1,25 +1,34 @@
-//! InnoDB's page cleaner: how many pages it flushes, and how they get to the volume through the
+//! InnoDB's page cleaner: when it flushes which pages, and how they get to the volume through the
 //! doublewrite buffer.
 //!
-//! Once a second it decides how many of the pages that were changed first are written, from the age
-//! of the checkpoint, the share of dirty pages and the rates of the last seconds
-//! (`page_cleaner_flush_pages_recommendation`). Near the capacity of the log it writes as fast as
-//! it can. Pages at the tail of the LRU list are written so that sessions find clean ones. A batch
-//! is first written in one piece to the doublewrite buffer and flushed, then page by page.
+//! One thread works in rounds, as in MariaDB 10.11 (storage/innobase/buf/buf0flu.cc,
+//! `buf_flush_page_cleaner`). A round flushes some of the pages that were changed first, and then
+//! fills the list of free frames from the end of the LRU list. The next one begins when its pages
+//! were handed to the volume:
+//!
+//! * with a hard target, at once, after their writes. Sessions wait until the checkpoint follows;
+//! * with a soft target, when something is logged, or after a second;
+//! * without a target, but with few free frames, at once, and only for frames;
+//! * otherwise after a second ([`crate::adaptive_flushing`]); and not at all once there was nothing
+//!   to flush, until a target, a lack of frames or the share of dirty pages wakes it.
+//!
+//! Targets are positions of the log up to which pages are flushed. Records that are logged while
+//! the checkpoint is older than a limit set them (mtr0mtr.cc, `log_close`; `buf_flush_ahead`). A
+//! batch is first written in one piece to the doublewrite buffer and flushed, then page by page.
 
+use crate::adaptive_flushing::{AdaptiveFlushing, Averages, FlushRates, Found};
 use crate::page::PageId;
+use crate::redo_limits::RedoLimits;
 use crate::settings::InnodbSettings;
 use std::collections::VecDeque;
+use underlay_core::Nanos;
 
 /// Pages of a batch of the doublewrite buffer: two extents of 64 pages.
 const BATCH_PAGES: usize = 128;
 /// Page writes in flight at most: what fits two batches; more would wait in the device.
 const IN_FLIGHT_MAX: usize = 256;
-/// Seconds over which rates are averaged (`innodb_flushing_avg_loops`).
-const AVERAGE_SECONDS: f64 = 30.0;
-/// Share of the log file that a checkpoint may be old (the rest is a margin), and of that share the
-/// one beyond which the cleaner does not wait for its second (7/8).
-const CAPACITY_PERCENT: u64 = 90;
+/// How long the cleaner waits where nothing wakes it.
+const ROUND: Nanos = Nanos::from_secs(1);
 
 /// What the cleaner does with its batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,16 +49,50 @@ pub(crate) enum CleanerRequest {
     Page(PageId),
 }
 
+/// What the cleaner does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CleanerWork {
+    /// It has chosen so many of the pages that were changed first.
+    Oldest { pages: usize },
+    /// Frames are to be freed at the end of the LRU list. At most so many dirty pages that are
+    /// found there are to be handed to [`Cleaner::choose_tail`].
+    Tail { most: usize },
+}
+
+/// What the pool is like when a round may begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolState {
+    pub(crate) dirty: u32,
+    pub(crate) frames: u32,
+    /// Few frames are free, or sessions wait for one (`buf_pool_t::need_LRU_eviction`).
+    pub(crate) needs_frames: bool,
+}
+
 /// The cleaner.
 #[derive(Clone, Debug)]
 pub(crate) struct Cleaner {
-    io_capacity: f64,
-    io_capacity_max: f64,
-    dirty_max_percent: f64,
-    dirty_low_percent: f64,
+    io_capacity: usize,
+    io_capacity_max: usize,
+    lru_scan_depth: usize,
     is_doublewrite: bool,
-    /// Age of the checkpoint at which sessions wait.
-    capacity: u64,
+    flushing: AdaptiveFlushing,
+    rates: FlushRates,
+    limits: RedoLimits,
+    /// The position from which recovery would begin.
+    checkpoint: u64,
+    /// Positions up to which pages are flushed; 0 for none.
+    soft_target: u64,
+    hard_target: u64,
+    /// Something was logged while it waited with a target.
+    is_signalled: bool,
+    /// It sleeps until it is woken.
+    is_idle: bool,
+    /// When the last round began.
+    begun: Nanos,
+    /// The present round ends with the end of the LRU list, with at most so many pages of it.
+    tail: Option<usize>,
+    /// Pages that were flushed since the round before the last one without a target.
+    last_pages: u64,
     /// Dirty pages in the order of their first change, with the log position of it. May name pages
     /// that were written since.
     changed: VecDeque<(u64, PageId)>,
@@ -64,22 +107,26 @@ pub(crate) struct Cleaner {
     stage: Stage,
     /// The first change of each page that is being written, in the order in which they were begun.
     in_flight: VecDeque<u64>,
-    flushed_this_second: u64,
-    page_rate: f64,
-    log_rate: f64,
-    log_before: u64,
 }
 
 impl Cleaner {
     pub(crate) fn new(settings: &InnodbSettings) -> Cleaner {
-        let io_capacity = f64::from(settings.io_capacity);
         Cleaner {
-            io_capacity,
-            io_capacity_max: f64::from(settings.io_capacity_max),
-            dirty_max_percent: settings.max_dirty_pages_pct,
-            dirty_low_percent: settings.max_dirty_pages_pct_lwm,
+            io_capacity: settings.io_capacity as usize,
+            io_capacity_max: settings.io_capacity_max as usize,
+            lru_scan_depth: settings.lru_scan_depth as usize,
             is_doublewrite: settings.doublewrite,
-            capacity: settings.log_file_size.0 / 100 * CAPACITY_PERCENT,
+            flushing: AdaptiveFlushing::new(settings),
+            rates: FlushRates::default(),
+            limits: RedoLimits::new(settings.log_file_size),
+            checkpoint: 0,
+            soft_target: 0,
+            hard_target: 0,
+            is_signalled: false,
+            is_idle: false,
+            begun: Nanos::ZERO,
+            tail: None,
+            last_pages: 0,
             changed: VecDeque::new(),
             chosen_oldest: 0,
             chosen: VecDeque::new(),
@@ -87,10 +134,6 @@ impl Cleaner {
             ready: VecDeque::new(),
             stage: Stage::Idle,
             in_flight: VecDeque::new(),
-            flushed_this_second: 0,
-            page_rate: 0.0,
-            log_rate: 0.0,
-            log_before: 0,
         }
     }
 
@@ -100,12 +143,9 @@ impl Cleaner {
     }
 
     /// The log position of the oldest change that is not written; `position` when there is none.
-    /// `changed_at` says that of a page, none of a clean one. A page counts until its write is done.
-    pub(crate) fn oldest(
-        &mut self,
-        position: u64,
-        changed_at: impl Fn(PageId) -> Option<u64>,
-    ) -> u64 {
+    /// `changed_at` says that of a page, none of a clean one. A page counts until its write is
+    /// done.
+    fn oldest(&mut self, position: u64, changed_at: impl Fn(PageId) -> Option<u64>) -> u64 {
         let under_way = self.in_flight.iter().copied().min().unwrap_or(position);
         while let Some(&(since, page)) = self.changed.front() {
             // The page may have been written and changed again since: then a later entry names it.
@@ -118,74 +158,165 @@ impl Cleaner {
         under_way
     }
 
-    /// Whether sessions have to wait before they write more log.
-    pub(crate) fn is_log_full(&self, age: u64) -> bool {
-        age > self.capacity
+    /// Whether sessions have to wait before they write more log (`log_checkpoint_margin`).
+    pub(crate) fn is_log_full(&self, position: u64) -> bool {
+        position - self.checkpoint > self.limits.hard_age
     }
 
-    /// Whether the cleaner writes as fast as it can.
-    pub(crate) fn is_furious(&self, age: u64) -> bool {
-        age > self.capacity / 8 * 7
-    }
-
-    /// A second has passed: how many pages to flush in the next one.
-    pub(crate) fn recommend(&mut self, position: u64, age: u64, dirty: u32, frames: u32) -> usize {
-        let average = |old: f64, new: f64| old + (new - old) / AVERAGE_SECONDS;
-        let flushed = std::mem::take(&mut self.flushed_this_second) as f64;
-        self.page_rate = average(self.page_rate, flushed);
-        self.log_rate = average(self.log_rate, (position - self.log_before) as f64);
-        self.log_before = position;
-        let dirty_percent = f64::from(dirty) * 100.0 / f64::from(frames);
-        // Below a tenth of the log, age alone is no reason (`innodb_adaptive_flushing_lwm`).
-        let age_percent = age as f64 * 100.0 / self.capacity as f64;
-        let is_aged = age_percent > 10.0;
-        let is_dirty = if self.dirty_low_percent > 0.0 {
-            dirty_percent >= self.dirty_low_percent
-        } else {
-            dirty_percent >= self.dirty_max_percent
-        };
-        if !is_aged && !is_dirty {
-            return 0;
+    /// Records were logged up to `position`. Whether the cleaner has a reason to begin a round
+    /// (`log_close`, `buf_flush_ahead`).
+    pub(crate) fn logged(&mut self, position: u64) -> bool {
+        let age = position - self.checkpoint;
+        if age <= self.limits.soft_age {
+            return false;
         }
-        let for_dirty = match (is_dirty, self.dirty_low_percent > 0.0) {
-            (false, _) => 0.0,
-            (true, true) => dirty_percent * 100.0 / (self.dirty_max_percent + 1.0),
-            (true, false) => 100.0,
-        };
-        let for_log = if is_aged {
-            self.io_capacity_max / self.io_capacity * age_percent * age_percent.sqrt() / 7.5
+        // Everything that was changed by now is to be flushed, not only what is too old.
+        if age > self.limits.hard_age {
+            self.hard_target = position;
         } else {
-            0.0
-        };
-        let by_percent = self.io_capacity * for_dirty.max(for_log) / 100.0;
-        // Pages that must leave for the checkpoint to keep up with the log.
-        let left = self.changed.range(self.chosen_oldest..);
-        let first = left.clone().next().map_or(position, |(since, _)| *since);
-        let until = first + (3.0 * self.log_rate) as u64;
-        let aged = left.take_while(|(since, _)| *since <= until).count();
-        let for_pace = (aged as f64 / 3.0).min(self.io_capacity_max * 2.0);
-        let pages = (by_percent + self.page_rate + for_pace) / 3.0;
-        pages.min(self.io_capacity_max) as usize
+            self.soft_target = position;
+        }
+        self.is_idle = false;
+        // A signal is lost while the cleaner is at work.
+        self.is_signalled |= self.waiting() == 0;
+        true
     }
 
-    /// Chooses so many of the pages that were changed first.
-    pub(crate) fn choose_oldest(
+    /// When the cleaner may begin a round though nothing wakes it, after `now`.
+    pub(crate) fn next_timer(&self, now: Nanos) -> Nanos {
+        let due = self.begun + ROUND;
+        if due > now { due } else { now + ROUND }
+    }
+
+    /// Makes a checkpoint and begins the next piece of work, if one is due. Only when all chosen
+    /// pages were handed to the volume.
+    pub(crate) fn begin(
         &mut self,
-        mut pages: usize,
+        now: Nanos,
+        position: u64,
+        pool: &PoolState,
         changed_at: impl Fn(PageId) -> Option<u64>,
-    ) {
-        while pages > 0 {
-            let Some(&(since, page)) = self.changed.get(self.chosen_oldest) else { return };
+    ) -> Option<CleanerWork> {
+        debug_assert_eq!(self.waiting(), 0, "one thread does one thing at a time");
+        if let Some(most) = self.tail.take() {
+            return Some(CleanerWork::Tail { most });
+        }
+        let is_done = self.in_flight.is_empty();
+        let is_due = self.is_signalled || now >= self.begun + ROUND;
+        if !is_done && !is_due {
+            return None;
+        }
+        let oldest = self.oldest(position, &changed_at);
+        self.checkpoint = self.checkpoint.max(oldest);
+        if oldest >= self.hard_target {
+            self.hard_target = 0;
+        }
+        if oldest >= self.soft_target {
+            self.soft_target = 0;
+        }
+        let has_target = self.hard_target > 0 || self.soft_target > 0;
+        if self.hard_target > 0 {
+            // Its own writes must be done (`buf_flush_sync_for_checkpoint`).
+            if !is_done {
+                return None;
+            }
+            self.begin_round(now);
+            self.last_pages = 0;
+            self.tail = pool.needs_frames.then_some(self.io_capacity);
+            let pages = self.choose_oldest(self.io_capacity_max, self.hard_target, changed_at);
+            return Some(CleanerWork::Oldest { pages });
+        }
+        if pool.needs_frames && !has_target {
+            if !is_done {
+                return None;
+            }
+            self.begin_round(now);
+            return Some(CleanerWork::Tail { most: self.io_capacity_max });
+        }
+        if !is_due && !(has_target && pool.needs_frames) {
+            return None;
+        }
+        self.begin_round(now);
+        let pages = if has_target {
+            self.choose_oldest(self.io_capacity_max, self.soft_target, changed_at)
+        } else {
+            let pages = self.recommend(now, position, oldest, pool, &changed_at)?;
+            let pages = self.choose_oldest(pages, u64::MAX, changed_at);
+            self.last_pages = pages as u64;
+            pages
+        };
+        let rest = self.io_capacity_max.saturating_sub(pages);
+        self.tail = Some(rest.max(self.io_capacity_max.min(self.lru_scan_depth)));
+        Some(CleanerWork::Oldest { pages })
+    }
+
+    fn begin_round(&mut self, now: Nanos) {
+        self.begun = now;
+        self.is_signalled = false;
+    }
+
+    /// How many pages a round without a target flushes; none if the cleaner sleeps.
+    fn recommend(
+        &mut self,
+        now: Nanos,
+        position: u64,
+        oldest: u64,
+        pool: &PoolState,
+        changed_at: impl Fn(PageId) -> Option<u64>,
+    ) -> Option<usize> {
+        let found =
+            Found { age: position - oldest, dirty: pool.dirty.into(), frames: pool.frames.into() };
+        if self.is_idle && self.flushing.sleeps_on(&found) {
+            return None;
+        }
+        self.is_idle = !self.flushing.is_due(&found);
+        if self.is_idle {
+            return None;
+        }
+        let averages = if self.flushing.is_young(found.age) {
+            self.rates.restart(now, position);
+            None
+        } else if self.rates.count(now, position, self.last_pages) {
+            let until = oldest + self.rates.scanned_log();
+            let aged = self.changed.iter().take_while(|(since, _)| *since <= until);
+            let aged = aged.filter(|(since, page)| changed_at(*page) == Some(*since));
+            Some(Averages {
+                pages_per_second: self.rates.pages_per_second(),
+                aged_pages: aged.take(self.io_capacity_max).count() as u64,
+            })
+        } else {
+            None
+        };
+        Some(self.flushing.pages(&found, averages) as usize)
+    }
+
+    /// Chooses so many of the pages that were changed first, and before a position. How many there
+    /// were (`buf_do_flush_list_batch`).
+    fn choose_oldest(
+        &mut self,
+        most: usize,
+        before: u64,
+        changed_at: impl Fn(PageId) -> Option<u64>,
+    ) -> usize {
+        let mut pages = 0;
+        while pages < most {
+            let Some(&(since, page)) = self.changed.get(self.chosen_oldest) else { break };
+            if since >= before {
+                break;
+            }
             self.chosen_oldest += 1;
             if changed_at(page) == Some(since) {
                 self.chosen.push_back(page);
-                pages -= 1;
+                pages += 1;
             }
         }
+        pages
     }
 
-    /// Chooses these pages.
-    pub(crate) fn choose(&mut self, pages: impl Iterator<Item = PageId>) {
+    /// Chooses dirty pages of the end of the LRU list, where frames were freed.
+    pub(crate) fn choose_tail(&mut self, pages: Vec<PageId>) {
+        self.is_idle = false;
+        self.last_pages += pages.len() as u64;
         self.chosen.extend(pages);
     }
 
@@ -205,7 +336,7 @@ impl Cleaner {
         while self.in_flight.len() < IN_FLIGHT_MAX
             && let Some(page) = self.ready.pop_front()
         {
-            // It may have been chosen twice, as an old page and as one at the tail.
+            // Nothing is written twice for one change.
             if let Some(since) = changed_at(page) {
                 self.in_flight.push_back(since);
                 return Some(CleanerRequest::Page(page));
@@ -235,26 +366,56 @@ impl Cleaner {
     /// A page is written: the one that was begun first, as it is taken for.
     pub(crate) fn page_written(&mut self) {
         self.in_flight.pop_front();
-        self.flushed_this_second += 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH_PAGES, Cleaner, CleanerRequest};
+    use super::{BATCH_PAGES, Cleaner, CleanerRequest, CleanerWork, PoolState};
     use crate::page::PageId;
     use crate::settings::InnodbSettings;
-    use underlay_core::Bytes;
+    use underlay_core::Nanos;
+
+    /// The limits of the default log.
+    const SOFT: u64 = 70_717_088;
+    const HARD: u64 = 80_819_529;
+    const PAGES: u32 = 3_000;
 
     fn cleaner(doublewrite: bool) -> Cleaner {
-        let log_file_size = Bytes(1_000_000);
-        Cleaner::new(&InnodbSettings { doublewrite, log_file_size, ..InnodbSettings::default() })
+        Cleaner::new(&InnodbSettings { doublewrite, ..InnodbSettings::default() })
+    }
+
+    fn pool(needs_frames: bool) -> PoolState {
+        PoolState { dirty: 4_000, frames: 8_192, needs_frames }
+    }
+
+    /// A cleaner of pages that were changed at the positions of their numbers.
+    fn changed() -> (Cleaner, Vec<bool>) {
+        let mut cleaner = cleaner(false);
+        (0..PAGES).for_each(|block| cleaner.push_changed(block.into(), PageId::new(0, block)));
+        (cleaner, vec![true; PAGES as usize])
+    }
+
+    fn changed_at(dirty: &[bool]) -> impl Fn(PageId) -> Option<u64> + '_ {
+        move |page: PageId| dirty[page.block() as usize].then_some(page.block().into())
+    }
+
+    fn write_all(cleaner: &mut Cleaner, dirty: &mut [bool]) {
+        loop {
+            let next = cleaner.next_request(changed_at(dirty));
+            match next {
+                Some(CleanerRequest::Page(page)) => dirty[page.block() as usize] = false,
+                Some(CleanerRequest::Doublewrite { .. }) => unreachable!("it is off"),
+                None if cleaner.in_flight.is_empty() => return,
+                None => cleaner.page_written(),
+            }
+        }
     }
 
     #[test]
     fn a_batch_goes_through_the_doublewrite_buffer_first() {
         let mut cleaner = cleaner(true);
-        cleaner.choose((0..200).map(|block| PageId::new(0, block)));
+        cleaner.choose_tail((0..200).map(|block| PageId::new(0, block)).collect());
         let batch = BATCH_PAGES as u32;
         let next = |cleaner: &mut Cleaner| cleaner.next_request(|_| Some(0));
         assert_eq!(next(&mut cleaner), Some(CleanerRequest::Doublewrite { pages: batch }));
@@ -280,7 +441,7 @@ mod tests {
         // Page 1 was written and changed again at 30.
         let changed_at = |asked: PageId| Some(if asked == page(1) { 30 } else { 20 });
         assert_eq!(cleaner.oldest(99, changed_at), 20);
-        cleaner.choose_oldest(1, changed_at);
+        assert_eq!(cleaner.choose_oldest(2, 30, changed_at), 1, "30 is not before 30");
         assert_eq!(cleaner.oldest(99, changed_at), 20, "chosen is not written");
         assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(2))));
         // It is clean for the pool when its write begins.
@@ -288,8 +449,8 @@ mod tests {
         assert_eq!(cleaner.oldest(99, changed_at), 20, "its write is not done");
         cleaner.page_written();
         assert_eq!(cleaner.oldest(99, changed_at), 30);
-        cleaner.choose_oldest(1, changed_at);
-        cleaner.choose([page(1), page(2)].into_iter());
+        assert_eq!(cleaner.choose_oldest(2, u64::MAX, changed_at), 1);
+        cleaner.choose_tail(vec![page(1), page(2)]);
         assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(1))));
         assert_eq!(cleaner.next_request(|_| None), None, "chosen twice and written once");
         assert_eq!(cleaner.oldest(99, |_| None), 30);
@@ -298,20 +459,72 @@ mod tests {
     }
 
     #[test]
-    fn more_is_flushed_the_older_the_checkpoint_is() {
-        let pages = |age: u64| {
-            let mut cleaner = cleaner(true);
-            for block in 0..100_000 {
-                cleaner.push_changed(u64::from(block), PageId::new(0, block));
-            }
-            cleaner.recommend(age, age, 1_000, 10_000)
+    fn a_soft_target_flushes_everything_that_was_changed_before_it() {
+        let (mut cleaner, mut dirty) = changed();
+        let early = Nanos::from_millis(500);
+        assert!(!cleaner.logged(SOFT), "not beyond the limit");
+        assert_eq!(cleaner.begin(early, SOFT, &pool(false), changed_at(&dirty)), None);
+        let end = SOFT + 1;
+        assert!(cleaner.logged(end) && !cleaner.is_log_full(end));
+        let begin = |cleaner: &mut Cleaner, dirty: &mut [bool], millis| {
+            let now = Nanos::from_millis(millis);
+            let work = cleaner.begin(now, end, &pool(false), changed_at(dirty));
+            write_all(cleaner, dirty);
+            work
         };
-        // A tenth of the capacity of 900,000 is the least age that matters.
-        assert_eq!(pages(80_000), 0);
-        let aged = [100_000, 300_000, 500_000, 800_000].map(pages);
-        assert!(aged.is_sorted() && aged[0] > 0, "{aged:?}");
-        let cleaner = cleaner(true);
-        assert!(cleaner.is_furious(800_000) && !cleaner.is_log_full(800_000));
-        assert!(cleaner.is_log_full(900_001));
+        let oldest = |pages| Some(CleanerWork::Oldest { pages });
+        assert_eq!(begin(&mut cleaner, &mut dirty, 500), oldest(2_000), "at once");
+        assert_eq!(begin(&mut cleaner, &mut dirty, 500), Some(CleanerWork::Tail { most: 1_536 }));
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_499), None, "nothing is logged");
+        assert_eq!(cleaner.checkpoint, 2_000);
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_500), oldest(1_000));
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_500), Some(CleanerWork::Tail { most: 1_536 }));
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_600), None);
+        assert_eq!((cleaner.soft_target, cleaner.checkpoint), (0, end));
+        assert!(!cleaner.is_idle);
+        assert_eq!(begin(&mut cleaner, &mut dirty, 2_500), None);
+        assert!(cleaner.is_idle, "a young log and few dirty pages");
+    }
+
+    #[test]
+    fn sessions_wait_until_a_hard_target_has_moved_the_checkpoint() {
+        let (mut cleaner, mut dirty) = changed();
+        let end = HARD + 1;
+        assert!(!cleaner.is_log_full(HARD) && cleaner.is_log_full(end));
+        assert!(cleaner.logged(end));
+        let begin = |cleaner: &mut Cleaner, dirty: &[bool]| {
+            cleaner.begin(Nanos::ZERO, end, &pool(false), changed_at(dirty))
+        };
+        let oldest = |pages| Some(CleanerWork::Oldest { pages });
+        assert_eq!(begin(&mut cleaner, &dirty), oldest(2_000));
+        assert!(cleaner.is_log_full(end), "chosen is not written");
+        write_all(&mut cleaner, &mut dirty);
+        assert!(cleaner.is_log_full(end), "written, but without a checkpoint");
+        assert_eq!(begin(&mut cleaner, &dirty), oldest(1_000), "at once, up to the target");
+        assert!(!cleaner.is_log_full(end));
+        write_all(&mut cleaner, &mut dirty);
+        assert_eq!(begin(&mut cleaner, &dirty), None);
+        assert_eq!((cleaner.hard_target, cleaner.checkpoint), (0, end));
+    }
+
+    #[test]
+    fn rounds_without_a_target_are_a_second_apart_and_give_way_to_frames() {
+        let (mut cleaner, mut dirty) = changed();
+        let position = 20_000_000;
+        let mut begin = |cleaner: &mut Cleaner, millis, needs_frames| {
+            let now = Nanos::from_millis(millis);
+            let work = cleaner.begin(now, position, &pool(needs_frames), changed_at(&dirty));
+            write_all(cleaner, &mut dirty);
+            work
+        };
+        let tail = |most| Some(CleanerWork::Tail { most });
+        let oldest = |pages| Some(CleanerWork::Oldest { pages });
+        assert_eq!(begin(&mut cleaner, 100, true), tail(2_000), "only frames");
+        assert_eq!(begin(&mut cleaner, 1_000, false), None, "a second later");
+        assert_eq!(begin(&mut cleaner, 1_100, false), oldest(200), "no averages yet");
+        assert_eq!(begin(&mut cleaner, 1_100, false), tail(1_800));
+        assert_eq!(begin(&mut cleaner, 2_100, false), oldest(67));
+        assert_eq!(begin(&mut cleaner, 2_100, false), tail(1_933));
+        assert_eq!(cleaner.next_timer(Nanos::from_millis(2_200)), Nanos::from_millis(3_100));
     }
 }

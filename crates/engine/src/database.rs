@@ -277,11 +277,11 @@ impl Database {
                     return self.miss(core, session, touch, (frame, evicted));
                 }
                 Touched::Full => {
-                    // All frames at the tail are dirty or being read, so the session writes some
-                    // out, as a real one does.
+                    // All frames at the tail are dirty or being read, so the session waits until
+                    // the page cleaner has freed some.
                     self.starved.push_back(session);
                     self.enter(core.now, session, Phase::Starved);
-                    return self.clean_tail(core);
+                    return self.clean(core);
                 }
             }
             self.touched(session);
@@ -316,6 +316,7 @@ impl Database {
         self.pool.set_loading(frame, true);
         let first = self.awaited.acquire(page.number(), session);
         debug_assert!(first, "nobody else reads a page that was not in the pool");
+        self.frame_taken(core);
         let mut work = Nanos::ZERO;
         let mut wrote = false;
         let (is_cached, run) = match &mut self.engine {
@@ -459,10 +460,15 @@ impl Database {
         state.images = 0;
         state.cpu_used = Nanos::ZERO;
         state.step += 1;
-        if state.step < state.script.steps.len() {
+        let is_last = state.step >= state.script.steps.len();
+        let commits = state.script.commits;
+        if step.log_bytes > 0 && self.engine.logged(self.log.inserted()) {
+            self.clean(core);
+        }
+        if !is_last {
             return self.advance(core, session);
         }
-        let waits = state.script.commits && self.engine.waits_for_log();
+        let waits = commits && self.engine.waits_for_log();
         if self.engine.unlocks_before_flush() {
             self.unlock(core, session);
         }

@@ -163,6 +163,14 @@ impl Engine {
         }
     }
 
+    /// Records were logged up to a position. Whether the page cleaner must be woken.
+    pub(crate) fn logged(&mut self, position: u64) -> bool {
+        match self {
+            Engine::Postgresql(_) => false,
+            Engine::Innodb(engine) => engine.cleaner.logged(position),
+        }
+    }
+
     /// What was counted; counting begins again: of the page cache, pages read ahead, and of the writers.
     pub(crate) fn take(&mut self) -> (PoolCounters, u64, WriterCounters) {
         match self {
@@ -228,14 +236,6 @@ impl Postgresql {
         } else if !was_dirty {
             self.kernel.push_lazy(now, page);
         }
-    }
-}
-
-impl Innodb {
-    /// Log bytes since the oldest change that is not written.
-    pub(crate) fn checkpoint_age(&mut self, position: u64, pool: &Pool) -> u64 {
-        let Pool::Midpoint(pool) = pool else { return 0 };
-        position - self.cleaner.oldest(position, |page| pool.changed_at(page))
     }
 }
 

@@ -76,8 +76,11 @@ mod writers;
 mod autoanalyze;
 mod autoanalyze_work;
 mod background;
+mod page_cleaning;
 
+mod adaptive_flushing;
 mod cleaner;
+mod redo_limits;
 
 mod engine;
 

@@ -4,8 +4,12 @@
 //! The last part of the list (37 %, `innodb_old_blocks_pct`) is old. A page that is read enters at
 //! the head of the old part. A touch of an old page makes it young if the page was first touched at
 //! least `innodb_old_blocks_time` (1 s) ago; one of a young page moves it to the head only from the
-//! last three quarters of the young part, to spare the list. Pages leave at the tail, the first
-//! that is clean among the last 100; dirty ones are left for the page cleaner.
+//! last three quarters of the young part, to spare the list.
+//!
+//! A page that is read takes a free frame. The page cleaner keeps some free: it takes clean pages
+//! from the tail, and writes dirty ones that it finds there. Where none is free, the first page
+//! leaves that is clean among the last 100. (MariaDB 10.11, storage/innobase/buf/buf0lru.cc,
+//! `buf_LRU_get_free_block`; buf0flu.cc, `buf_flush_LRU_list_batch`.)
 
 use super::places::{EntryPerPage, Places};
 use super::touch::{PoolCounters, Touched};
@@ -18,6 +22,8 @@ const SCAN: u32 = 100;
 const TOLERANCE: u32 = 20;
 /// Lists shorter than this have no old part (`BUF_LRU_OLD_MIN_LEN`, here scaled for small pools).
 const OLD_MIN: u32 = 80;
+/// Lists of at most so many pages are not shortened to have free frames (`BUF_LRU_MIN_LEN`).
+const LIST_MIN: u32 = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -41,6 +47,8 @@ struct Frame {
 pub struct MidpointLru {
     frames: Vec<Frame>,
     frames_max: u32,
+    /// Frames whose pages have left.
+    free: Vec<u32>,
     places: EntryPerPage,
     head: u32,
     tail: u32,
@@ -52,8 +60,6 @@ pub struct MidpointLru {
     /// Times that a page was moved to the head.
     moves: u32,
     dirty: u32,
-    /// Dirty pages that were found where one was to leave, since that was last asked.
-    skipped_dirty: u64,
     counters: PoolCounters,
 }
 
@@ -63,6 +69,7 @@ impl MidpointLru {
         MidpointLru {
             frames: Vec::new(),
             frames_max: frames.max(1),
+            free: Vec::new(),
             places: EntryPerPage::default(),
             head: NOWHERE,
             tail: NOWHERE,
@@ -72,7 +79,6 @@ impl MidpointLru {
             old_time,
             moves: 0,
             dirty: 0,
-            skipped_dirty: 0,
             counters: PoolCounters::default(),
         }
     }
@@ -95,7 +101,7 @@ impl MidpointLru {
             return self.load(now, page, writes, position);
         }
         self.counters.hits += 1;
-        let young = self.frames.len() as u32 - self.old;
+        let young = self.used() - self.old;
         let frame = &mut self.frames[place as usize];
         if writes && !frame.is_dirty {
             frame.is_dirty = true;
@@ -127,7 +133,10 @@ impl MidpointLru {
             is_dirty,
             is_loading: false,
         };
-        let (place, evicted) = if self.frames.len() < self.frames_max as usize {
+        let (place, evicted) = if let Some(place) = self.free.pop() {
+            *self.frame(place) = entering;
+            (place, None)
+        } else if self.frames.len() < self.frames_max as usize {
             self.frames.push(entering);
             (self.frames.len() as u32 - 1, None)
         } else {
@@ -152,14 +161,13 @@ impl MidpointLru {
     }
 
     /// The frame to evict: none if the last ones are dirty or being read into.
-    fn victim(&mut self) -> Option<u32> {
+    fn victim(&self) -> Option<u32> {
         let mut place = self.tail;
         for _ in 0..SCAN.min(self.frames_max) {
             let frame = &self.frames[place as usize];
             if !frame.is_dirty && !frame.is_loading {
                 return Some(place);
             }
-            self.skipped_dirty += u64::from(frame.is_dirty);
             place = frame.newer;
             if place == NOWHERE {
                 break;
@@ -224,7 +232,7 @@ impl MidpointLru {
 
     /// Moves the border of the old part to where it belongs.
     fn balance(&mut self) {
-        let all = self.frames.len() as u32;
+        let all = self.used();
         if all < OLD_MIN {
             return;
         }
@@ -293,25 +301,35 @@ impl MidpointLru {
         frame.is_dirty.then_some(frame.changed_at)
     }
 
-    /// Appends the dirty pages among the last `depth` of the list, the last one first, at most
-    /// `most`.
-    pub fn dirty_at_tail(&self, depth: u32, most: usize, pages: &mut Vec<PageId>) {
-        let mut place = self.tail;
-        for _ in 0..depth {
-            if place == NOWHERE || pages.len() >= most {
-                return;
+    /// Frees frames of clean pages from the end of the list on, until so many are free. Appends the
+    /// dirty pages on the way, and ends where there are more than `most`. Returns how many frames
+    /// it freed.
+    pub fn free_tail(&mut self, wanted: u32, most: usize, pages: &mut Vec<PageId>) -> u32 {
+        let shortest = LIST_MIN.min((self.frames_max / 20).saturating_sub(1));
+        let (mut place, before) = (self.tail, self.free());
+        while place != NOWHERE && self.free() < wanted && self.used() > shortest {
+            let Frame { page, newer, is_dirty, is_loading, .. } = self.frames[place as usize];
+            if is_dirty && !is_loading {
+                if pages.len() >= most {
+                    break;
+                }
+                pages.push(page);
+            } else if !is_loading {
+                self.unlink(place);
+                self.places.remove(page, place);
+                self.free.push(place);
+                self.counters.evictions += 1;
+                self.balance();
             }
-            let frame = &self.frames[place as usize];
-            if frame.is_dirty && !frame.is_loading {
-                pages.push(frame.page);
-            }
-            place = frame.newer;
+            place = newer;
         }
+        self.free() - before
     }
 
-    /// Dirty pages that sessions found where they looked for a frame, since this was last asked.
-    pub fn take_skipped_dirty(&mut self) -> u64 {
-        std::mem::take(&mut self.skipped_dirty)
+    /// Whether so few frames are free that the page cleaner frees some, where it keeps `depth` of
+    /// them (`need_LRU_eviction`).
+    pub fn needs_frames(&self, depth: u32) -> bool {
+        self.used() > LIST_MIN && self.free() < depth / 2
     }
 
     /// Marks all pages as written.
@@ -327,7 +345,12 @@ impl MidpointLru {
 
     /// Frames in use.
     pub fn used(&self) -> u32 {
-        self.frames.len() as u32
+        (self.frames.len() - self.free.len()) as u32
+    }
+
+    /// Frames without a page.
+    pub fn free(&self) -> u32 {
+        self.frames_max - self.used()
     }
 
     /// Frames.

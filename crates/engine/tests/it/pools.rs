@@ -84,7 +84,7 @@ proptest! {
                 Touched::Full => {
                     // Only dirty pages at the tail: write them.
                     let mut pages = Vec::new();
-                    pool.dirty_at_tail(200, 1_000, &mut pages);
+                    pool.free_tail(1, 1_000, &mut pages);
                     prop_assert!(!pages.is_empty());
                     pages.iter().for_each(|page| { pool.clean(*page); dirty.remove(page); });
                     continue;
@@ -137,6 +137,31 @@ fn uniform_access_misses_what_does_not_fit() {
             assert!((missed - expected).abs() <= margin, "{frames}: {missed}, {expected}");
         }
     }
+}
+
+#[test]
+fn clean_pages_at_the_end_of_the_list_make_frames_free() {
+    let mut pool = MidpointLru::new(1_000, 37, Nanos::from_secs(1));
+    (0..1_000).for_each(|number| {
+        pool.touch(Nanos::ZERO, page(number), number % 3 == 0, number);
+    });
+    assert!(pool.free() == 0 && pool.needs_frames(2) && !pool.needs_frames(1));
+    let mut dirty = Vec::new();
+    assert_eq!(pool.free_tail(300, 1_000, &mut dirty), 300);
+    assert_eq!((pool.free(), pool.used()), (300, 700));
+    assert_eq!(pool.list().count(), 700);
+    assert!(!dirty.is_empty() && dirty.iter().all(|page| pool.changed_at(*page).is_some()));
+    assert_eq!(pool.free_tail(300, 1_000, &mut dirty), 0, "enough are free");
+    assert_eq!(pool.take_counters().evictions, 300);
+    for number in 2_000..2_300 {
+        let touched = pool.touch(Nanos::ZERO, page(number), false, 0);
+        assert!(matches!(touched, Touched::Missed { evicted: None, .. }), "{touched:?}");
+    }
+    assert_eq!((pool.free(), pool.take_counters().evictions), (0, 0));
+    // A twentieth of the frames keeps its pages, less one.
+    pool.clean_all();
+    assert_eq!(pool.free_tail(1_000, 0, &mut Vec::new()), 951);
+    assert_eq!(pool.used(), 49);
 }
 
 #[test]
