@@ -9,7 +9,7 @@ use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
 use underlay_model::cluster::HostUse;
 use underlay_study::{BlockPlan, DatastoreKind, DesignPlan, Plan};
 use underlay_workload::block::curve::curve_rate;
-use underlay_workload::block::{Access, IoProfile, Pace};
+use underlay_workload::block::{IoProfile, Pace};
 
 use crate::client::ClientSpec;
 use crate::databases::{DesignTarget, StorageError, of_plan};
@@ -34,8 +34,7 @@ impl Length {
     pub const SHORT: Length =
         Length { warm_up_at_most: Nanos::from_millis(500), requests_max: 400_000 };
     /// As the study says.
-    pub const FULL: Length =
-        Length { warm_up_at_most: Nanos(u64::MAX), requests_max: u64::MAX };
+    pub const FULL: Length = Length { warm_up_at_most: Nanos(u64::MAX), requests_max: u64::MAX };
 }
 
 /// What requests of one kind did in a second.
@@ -129,9 +128,7 @@ pub fn problems(plan: &Plan) -> Vec<String> {
 fn of_load(load: &BlockPlan, found: &mut BTreeSet<String>) {
     if load.profile.is_durable() {
         let name = &load.profile.name;
-        found.insert(format!(
-            "`{name}` uses flushes or write-through, which are not simulated"
-        ));
+        found.insert(format!("`{name}` uses flushes or write-through, which are not simulated"));
     }
     for threads in &load.threads {
         let problems = load.at(*threads, 1).problems(load.working_set);

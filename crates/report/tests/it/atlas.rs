@@ -112,9 +112,8 @@ fn what_is_not_given_is_the_headline() {
     let mut analysis = analysis(Size { series: 0, buckets: 0, runs: 0 });
     let more: Vec<Published> = analysis.published.clone();
     analysis.published[0].given = true;
-    let of = |metric: &'static str| {
-        more.iter().cloned().map(move |series| (metric.to_string(), series))
-    };
+    let of =
+        |metric: &'static str| more.iter().cloned().map(move |series| (metric.to_string(), series));
     // Of one design there is no ratio, and of two there is one.
     for (metric, series) in of("cpu_idle").take(1).chain(of("p95")) {
         analysis.published.push(Published { metric, ..series });

@@ -69,9 +69,7 @@ fn of_database(database: &DatabasePlan, found: &mut BTreeSet<String>) {
         | WorkloadKind::Backup(_)
         | WorkloadKind::Batch(_) => {}
         WorkloadKind::Block(_) => {
-            found.insert(format!(
-                "{of}a block load is simulated alone, not beside databases"
-            ));
+            found.insert(format!("{of}a block load is simulated alone, not beside databases"));
         }
         WorkloadKind::Warehouse(_) => {
             let mut engines = database.parts.iter().map(|part| part.engine.kind);

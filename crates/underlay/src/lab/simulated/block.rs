@@ -10,7 +10,7 @@ use underlay_blockio::load::{
 };
 use underlay_core::series::Layer;
 use underlay_core::{Dilation, Histogram, Nanos};
-use underlay_database::Install;
+use underlay_database::managed::Install;
 use underlay_record::conventions::{document, source};
 use underlay_record::{Interval, PhaseKind, RunId, Source, SourceStatus};
 use underlay_simulation::block_study::{BlockRun, Counted, Length, Load, LoadSecond};

@@ -33,11 +33,8 @@ impl Counters {
 
     /// Adds what a host of a cluster was used, so many times.
     pub fn add_host_use(&mut self, host: &str, used: HostUse, times: f64) {
-        let busy = [
-            ("stack", used.stack_busy),
-            ("send", used.send_busy),
-            ("receive", used.receive_busy),
-        ];
+        let busy =
+            [("stack", used.stack_busy), ("send", used.send_busy), ("receive", used.receive_busy)];
         for (part, busy) in busy {
             let series = format!("cluster.host.{host}.{part}.busy");
             self.add(series, "ns", times * busy.0 as f64);
