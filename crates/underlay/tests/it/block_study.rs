@@ -103,6 +103,18 @@ fn the_slower_of_two_devices_is_found_slower() {
     let validity = &analysis["validity"][0];
     assert!(validity["late_share"].is_number() && validity["text"].is_string(), "{validity:#}");
     assert!(analysis["bottlenecks"].as_array().is_some_and(Vec::is_empty));
+    // The same study in virtual time has the same rows, and a like ratio.
+    let arguments =
+        ["run", "blocks.toml", "--simulate", "--out", "virtual.sqlite", "--no-progress", "--json"];
+    let json = bench.run(&arguments).expect(0);
+    let simulated: Value = serde_json::from_str(&json).expect("JSON on standard output");
+    assert_eq!(simulated["study"]["evidence"], "simulated");
+    assert_eq!(simulated["rungs"][0]["users"], 4);
+    let ratio = headline(&simulated, 0) / headline(&simulated, 1);
+    assert!((0.5..2.0).contains(&(ratio / (pair / slow))), "{ratio} and {pair} over {slow}");
+    let rows = simulated["rungs"][0]["latencies"].as_array().expect("types");
+    let simulated_types: Vec<_> = rows.iter().filter_map(|row| row["transaction"].as_str()).collect();
+    assert_eq!(simulated_types, types);
     // A record like any other.
     let shown = bench.run(&["show", "blocks.sqlite"]).expect(0);
     assert!(
@@ -307,6 +319,58 @@ fn a_curve_on_a_real_folder_has_its_points_and_is_resumed() {
 fn on_memory(folder: &Path) -> bool {
     let output = std::process::Command::new("stat").args(["-f", "-c", "%T"]).arg(folder).output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("tmpfs"))
+}
+
+#[test]
+fn a_curve_in_virtual_time_has_the_record_of_a_real_one() {
+    let bench = Bench::new();
+    let command = |more: &[&str]| {
+        let always = ["run", "storagereview/sr3", "--laptop", "--simulate", "--no-progress"];
+        [&always[..], more].concat()
+    };
+    let arguments = command(&["--repeats", "1", "--out", "curve.sqlite", "--json"]);
+    let analysis: Value = serde_json::from_str(&bench.run(&arguments).expect(0)).expect("JSON");
+    assert_eq!(analysis["study"]["evidence"], "simulated");
+    let volume = &analysis["rungs"][0]["volumes"][0];
+    assert!(volume["metrics"]["read_latency_ns"]["value"].is_number(), "{volume:#}");
+    let curve = &analysis["curves"][0];
+    let points = curve["points"].as_array().expect("points");
+    let field = |at: usize, name: &str| {
+        let value = &points[at][name];
+        value.as_f64().or(value["value"].as_f64()).expect("a number")
+    };
+    assert_eq!(points.len(), 5);
+    for at in 0..3 {
+        let kept = field(at, "done_per_second") / field(at, "offered_per_second");
+        assert!((kept - 1.0).abs() < 0.02, "{kept} of {:#}", points[at]);
+    }
+    assert!(field(4, "done_per_second") < 0.9 * field(4, "offered_per_second"), "{curve:#}");
+    let latencies: Vec<f64> = (0..3).map(|at| field(at, "mean_ns")).collect();
+    assert!(latencies.is_sorted() && latencies[0] < 1e6, "{latencies:?}");
+    let reasons = analysis["verdict"]["support"].to_string();
+    assert!(reasons.contains("storage stack"), "{reasons}");
+    let report = std::fs::read_to_string(bench.path().join("curve.html")).expect("a report");
+    assert!(report.contains("rate_at_limit"), "the page has the curve");
+    // The same again, whatever the processors do.
+    let again = command(&["--repeats", "1", "--out", "again.sqlite", "--json"]);
+    let again: Value = serde_json::from_str(&bench.run(&again).expect(0)).expect("JSON");
+    assert_eq!(again["rungs"], analysis["rungs"]);
+    assert_eq!(again["curves"], analysis["curves"]);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+}
+
+#[test]
+fn a_block_study_without_a_model_is_refused_with_every_reason() {
+    let bench = Bench::new();
+    let designs = "[volumes.data]\ncapacity = \"128MiB\"\n[[design]]\nuse = \"null\"\nname = \"instant\"\n\
+                   [[design]]\nname = \"here\"\n[design.datastore.path]\ndirectory = \"/var/tmp\"\n";
+    bench.write("blocks.toml", &study(designs, "threads = 1", ""));
+    let ended = bench.run(&["run", "blocks.toml", "--simulate", "--out", "no.sqlite"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    for reason in ["is real storage, which has no model", "devices without delay"] {
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+    assert!(!bench.path().join("no.sqlite").exists());
 }
 
 #[test]
