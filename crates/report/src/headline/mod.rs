@@ -8,8 +8,7 @@ mod support;
 use underlay_record::conventions::finding as code;
 
 use crate::analysis::{
-    Answer, Aspect, Comparison, Confidence, Finding, FindingSeverity, Outcome, Ratio, Scope,
-    Validity, Verdict,
+    Answer, Aspect, Confidence, Finding, FindingSeverity, Outcome, Ratio, Scope, Validity, Verdict,
 };
 use crate::axes::Apart;
 use crate::comparisons::EQUIVALENCE_MARGIN;
@@ -18,7 +17,7 @@ use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
 pub(crate) use results::Results;
 
 use confidence::confidence;
-use results::{Contest, find, oriented};
+use results::{Contest, find, host_explains, oriented};
 use savings::savings;
 use support::{bottleneck_sentence, busy_parts_sentence, support, validity_sentence};
 
@@ -200,12 +199,6 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
     (verdict.confidence, verdict.confidence_reasons) =
         confidence(results, (contest, answer), comparison);
     verdict
-}
-
-/// Whether the host's share may be the whole difference.
-fn host_explains(comparison: &Comparison) -> bool {
-    let interval = comparison.host_low.zip(comparison.host_high);
-    interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0)
 }
 
 /// Why the numbers of the contest do not measure what they should.

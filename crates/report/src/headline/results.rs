@@ -138,3 +138,9 @@ pub(super) fn oriented(comparison: &Comparison, over: usize) -> Option<Ratio> {
         host_high: inverse(host_low),
     })
 }
+
+/// Whether the host's share may be the whole difference.
+pub(super) fn host_explains(comparison: &Comparison) -> bool {
+    let interval = comparison.host_low.zip(comparison.host_high);
+    interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0)
+}

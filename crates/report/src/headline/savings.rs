@@ -1,9 +1,9 @@
 //! What the winning design saves: users and processors for the same work, and devices of the other kind that would be
-//! needed in its place.
+//! needed in its place. Of block loads only the latter.
 //!
 //! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
 
-use super::results::{Contest, Results, find, oriented};
+use super::results::{Contest, Results, find, host_explains, oriented};
 use crate::analysis::{LimitMode, Outcome, Ratio, Rung};
 use crate::axes::Apart;
 use crate::wording::{amount, count};
@@ -12,11 +12,16 @@ use crate::wording::{amount, count};
 const NOTICEABLE: f64 = 0.1;
 /// The classes of bottleneck that a device accounts for.
 const OF_DEVICES: [&str; 4] = ["log", "log-behind-data", "data-read", "data-write"];
+/// The finding of a run whose load generator may be the limit.
+const GENERATOR_SATURATED: &str = "generator-saturated";
+
+/// A model of a device, and how many of it a design has.
+type Devices = (String, u64);
 
 /// A sentence each.
 pub(super) fn savings(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Vec<String> {
     let users_do_it = results.workload.has_sessions() && !results.workload.is_job();
-    if !users_do_it {
+    if !users_do_it && !results.workload.is_block_load() {
         return Vec::new();
     }
     let mut of_devices: Vec<String> = devices(results, contest, ratio).into_iter().collect();
@@ -27,7 +32,9 @@ pub(super) fn savings(results: &Results<'_>, contest: Contest, ratio: &Ratio) ->
         let text = ratio.and_then(|ratio| devices(results, contest, &ratio));
         of_devices.extend(text.filter(|text| !of_devices.contains(text)));
     }
-    same_work(results, contest).into_iter().chain(of_devices).collect()
+    // Requests in flight cost nobody anything, and a block load has no server.
+    let of_work = users_do_it.then(|| same_work(results, contest)).flatten();
+    of_work.into_iter().chain(of_devices).collect()
 }
 
 /// How far the best design is ahead of the other one at these users, if that is shown.
@@ -38,7 +45,8 @@ fn shown_ahead(results: &Results<'_>, contest: Contest) -> Option<Ratio> {
         find(results, best, next, "headline", Some(users)).filter(|_| is_other_design)?;
     let ratio = oriented(comparison, best)?;
     let is_shown = matches!(comparison.outcome, Outcome::Better | Outcome::Worse);
-    (is_shown && ratio.value > 1.0).then_some(ratio)
+    let is_of_host = results.is_host_limited(next, users) || host_explains(comparison);
+    (is_shown && !is_of_host && ratio.value > 1.0).then_some(ratio)
 }
 
 /// `NVMe reaches the peak of SATA, 2,605 new orders per minute at 16 users, with 4 users or fewer. Its server then needs
@@ -99,15 +107,11 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
         return None;
     }
     let models = |design: usize| match &results.plan.device_models(design)[..] {
-        [(name, number)] => Some((name.clone(), *number)),
+        [devices] => Some(devices.clone()),
         _ => None,
     };
     let (best, next) = (models(contest.best)?, models(contest.next)?);
-    if best.0 == next.0 {
-        return None;
-    }
-    let limit = results.limit_of(contest.next, contest.users)?;
-    if !OF_DEVICES.contains(&limit) {
+    if best.0 == next.0 || !is_limited_by_devices(results, contest) {
         return None;
     }
     let rung = results
@@ -121,20 +125,53 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
             next.0, full.kind, full.host
         ));
     }
-    let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
     // As in the headline: with what the host may have changed.
     let (low, high) = (ratio.low?, ratio.high?);
     let low = ratio.host_low.map_or(low, |host| host.min(low));
     let range = (low, ratio.host_high.map_or(high, |host| host.max(high)));
+    if results.workload.is_block_load() {
+        let rate = results.workload.rate_words();
+        return Some(number_of_blocks_sentence(&rate, (&best, &next), range));
+    }
+    let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
     number_sentence(mode, title, (&best, &next), range)
 }
 
-/// What more of the device `next` would do; `best` and `next` are a model and how many a design has of it.
+/// Whether devices limit the design that is behind. What requests of a block load wait for is not sampled: they go to devices,
+/// unless the load generator of either design may have been the limit.
+fn is_limited_by_devices(results: &Results<'_>, contest: Contest) -> bool {
+    if !results.workload.is_block_load() {
+        let limit = results.limit_of(contest.next, contest.users);
+        return limit.is_some_and(|limit| OF_DEVICES.contains(&limit));
+    }
+    let is_of_contest = |design: usize| [contest.best, contest.next].contains(&design);
+    !results.findings.iter().any(|finding| {
+        finding.code == GENERATOR_SATURATED && finding.design.is_none_or(is_of_contest)
+    })
+}
+
+/// How many more of the device `next` a block load would need; each device has its own requests in flight.
+fn number_of_blocks_sentence(
+    rate: &str,
+    (best, next): (&Devices, &Devices),
+    range: (f64, f64),
+) -> String {
+    format!(
+        "For the same {rate} it would take {} of {} instead of {} of {}, if each had as many \
+         requests in flight and nothing else limited them.",
+        needed(next.1, range),
+        next.0,
+        best.1,
+        best.0
+    )
+}
+
+/// What more of the device `next` would do.
 fn number_sentence(
     mode: LimitMode,
     title: &str,
-    (best, next): (&(String, u64), &(String, u64)),
-    (low, high): (f64, f64),
+    (best, next): (&Devices, &Devices),
+    range: (f64, f64),
 ) -> Option<String> {
     match mode {
         LimitMode::Unknown => None,
@@ -143,17 +180,22 @@ fn number_sentence(
              which more devices do not shorten.",
             next.0
         )),
-        LimitMode::Capacity => {
-            let needed = |times: f64| (next.1 as f64 * times).ceil();
-            let (low, high) = (needed(low), needed(high));
-            let range = if low < high { format!("{low} to {high}") } else { format!("{low}") };
-            Some(format!(
-                "It would take {range} of {} to do what {} of {} does, if throughput grew with their number \
-                 and nothing else limited it.",
-                next.0, best.1, best.0
-            ))
-        }
+        LimitMode::Capacity => Some(format!(
+            "It would take {} of {} to do what {} of {} does, if throughput grew with their number \
+             and nothing else limited it.",
+            needed(next.1, range),
+            next.0,
+            best.1,
+            best.0
+        )),
     }
+}
+
+/// `7 to 9`: this number of devices times both ends of a ratio, in whole devices.
+fn needed(number: u64, (low, high): (f64, f64)) -> String {
+    let whole = |times: f64| (number as f64 * times).ceil();
+    let (low, high) = (whole(low), whole(high));
+    if low < high { format!("{low} to {high}") } else { format!("{low}") }
 }
 
 fn value(rung: &Rung, metric: &str) -> Option<f64> {
@@ -162,14 +204,18 @@ fn value(rung: &Rung, metric: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::number_sentence;
+    use super::{Devices, number_of_blocks_sentence, number_sentence};
     use crate::analysis::LimitMode;
+
+    fn devices(model: &str, number: u64) -> Devices {
+        (model.to_string(), number)
+    }
 
     #[test]
     fn devices_are_counted_where_their_capacity_limits() {
-        let best = ("dc1500m-960".to_string(), 1);
+        let best = devices("dc1500m-960", 1);
         let says = |mode, number, range| {
-            let next = ("5200eco-1920".to_string(), number);
+            let next = devices("5200eco-1920", number);
             number_sentence(mode, "SATA", (&best, &next), range)
         };
         let needed = |number, range| says(LimitMode::Capacity, number, range).unwrap();
@@ -180,5 +226,16 @@ mod tests {
         assert_eq!(says(LimitMode::Unknown, 1, (6.2, 8.4)), None);
         let latency = says(LimitMode::Latency, 1, (6.2, 8.4)).unwrap();
         assert!(latency.contains("the sessions of SATA wait for single requests"), "{latency}");
+    }
+
+    #[test]
+    fn devices_of_a_block_load_are_counted_with_their_assumption() {
+        let (best, next) = (devices("dc1500m-1920", 1), devices("5200eco-1920", 1));
+        let text = number_of_blocks_sentence("I/Os per second", (&best, &next), (4.1, 5.2));
+        assert_eq!(
+            text,
+            "For the same I/Os per second it would take 5 to 6 of 5200eco-1920 instead of 1 of \
+             dc1500m-1920, if each had as many requests in flight and nothing else limited them."
+        );
     }
 }

@@ -30,6 +30,22 @@ struct Load {
 
 /// A study of two designs, of which the second does `factor` times as much; ended in the last run by the user, or not.
 fn study(path: &Path, loads: &[Load], factor: f64, last: RunStatus) -> Record {
+    study_of([&[], &[]], path, loads, factor, last)
+}
+
+/// The same with these models of devices in each of the designs.
+fn study_of(
+    models: [&[&str]; 2],
+    path: &Path,
+    loads: &[Load],
+    factor: f64,
+    last: RunStatus,
+) -> Record {
+    let datastore = |models: &[&str]| {
+        let device = |model: &&str| json!({ "profile": { "name": model, "medium": {} } });
+        let devices: Vec<Value> = models.iter().map(device).collect();
+        json!({ "datastore": { "emulated": { "devices": devices } } })
+    };
     let series = |metric: &str, value: f64| {
         json!({
             "design": "nvme", "metric": metric, "unit": "ms", "factor": 1e6, "users": [8],
@@ -43,6 +59,7 @@ fn study(path: &Path, loads: &[Load], factor: f64, last: RunStatus) -> Record {
                 "types": ["read", "write"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
             } },
         } },
+        "designs": models.map(datastore),
         // Threads per volume: the second number is the rung with 32 requests in flight.
         "size": { "users": [1, 8] },
         "published": [series("read-mean", 1.25), series("write-mean", 1.5)],
@@ -204,6 +221,33 @@ fn rungs_of_two_designs_are_compared_over_repeats() {
     let text = page(&analysis);
     assert!(text.contains("MB/s") && text.contains("32 requests"), "{text}");
     assert!(!text.contains("user"), "{text}");
+}
+
+/// What a study of these devices says of how many it would take.
+fn said_of_devices(models: [&[&str]; 2]) -> Option<String> {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    let record = study_of(models, &path, &ladder(), 2.5, RunStatus::Finished);
+    let verdict = analyse(&record).unwrap().verdict;
+    assert_eq!(verdict.answer, Answer::Winner, "{}", verdict.headline);
+    verdict.support.into_iter().find(|text| text.contains("it would take"))
+}
+
+#[test]
+fn devices_for_the_same_requests_are_counted_where_each_design_has_one_model() {
+    let text = said_of_devices([&["sata-drive"], &["nvme-drive"]]).expect("a number is said");
+    let start = "For the same I/Os per second it would take 3 of sata-drive instead of 1 of nvme";
+    assert!(text.starts_with(start), "{text}");
+    let text = said_of_devices([&["sata-drive"; 2], &["nvme-drive"]]).expect("a number is said");
+    assert!(text.contains(" of sata-drive instead of 1 of nvme-drive, if each had"), "{text}");
+    let unsaid: [[&[&str]; 2]; 3] = [
+        [&["sata-drive"], &["sata-drive"]],
+        [&["sata-drive", "log-drive"], &["nvme-drive"]],
+        [&[], &["nvme-drive"]],
+    ];
+    for models in unsaid {
+        assert_eq!(said_of_devices(models), None, "{models:?}");
+    }
 }
 
 #[test]
