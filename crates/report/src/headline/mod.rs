@@ -17,7 +17,7 @@ use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
 pub(crate) use results::Results;
 
 use confidence::confidence;
-use results::{Contest, find, host_explains, oriented};
+use results::{Contest, ONE_RUN_EACH, find, host_explains, oriented};
 use savings::savings;
 use support::{bottleneck_sentence, busy_parts_sentence, support, validity_sentence};
 
@@ -176,9 +176,10 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         (None, Outcome::Undecided | Outcome::Suggested) => Answer::NoDifferenceShown,
         (None, Outcome::Single) => Answer::NotRepeated,
     };
-    let saved = match answer {
-        Answer::Winner => savings(results, contest, &ratio),
-        _ => Vec::new(),
+    let is_ahead = matches!(answer, Answer::Winner | Answer::NotRepeated);
+    let saved = match is_ahead && !host_explains(comparison) {
+        true => savings(results, contest, &ratio),
+        false => Vec::new(),
     };
     let mut verdict = Verdict {
         headline: headline(results, contest, &ratio, answer, obstacle),
@@ -263,10 +264,9 @@ fn headline(
             percent(EQUIVALENCE_MARGIN),
             elsewhere(results, contest)
         ),
-        Answer::NotRepeated => format!(
-            "{best} did {times} the {rate} of {next}{at} ({kind}), in one run each: the \
-             difference may be chance"
-        ),
+        Answer::NotRepeated => {
+            format!("{best} did {times} the {rate} of {next}{at} ({kind}), {ONE_RUN_EACH}")
+        }
         Answer::NotComparable => format!(
             "{best} and {next} are not comparable{at}: {} ({kind})",
             obstacle.unwrap_or_else(|| "a result is missing".to_string())

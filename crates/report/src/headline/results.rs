@@ -13,6 +13,8 @@ use crate::workload_view::WorkloadView;
 
 /// What a search found whose load generator was saturated first.
 const AT_LEAST: &str = "at-least";
+/// What is said of a ratio without an interval.
+pub(super) const ONE_RUN_EACH: &str = "in one run each: the difference may be chance";
 
 /// What the headline is made from.
 pub(crate) struct Results<'a> {

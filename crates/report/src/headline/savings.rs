@@ -3,7 +3,7 @@
 //!
 //! Everything is read off measured rungs. What is deliberately not here: prices, and any curve between rungs.
 
-use super::results::{Contest, Results, find, host_explains, oriented};
+use super::results::{Contest, ONE_RUN_EACH, Results, find, host_explains, oriented};
 use crate::analysis::{LimitMode, Outcome, Ratio, Rung};
 use crate::axes::Apart;
 use crate::wording::{amount, count};
@@ -25,28 +25,30 @@ pub(super) fn savings(results: &Results<'_>, contest: Contest, ratio: &Ratio) ->
         return Vec::new();
     }
     let mut of_devices: Vec<String> = devices(results, contest, ratio).into_iter().collect();
-    // The others that are shown to be behind, too.
+    // The others that are behind, too.
     for other in 0..results.designs.len() {
         let contest = Contest { next: other, ..contest };
-        let ratio = (contest.next != contest.best).then(|| shown_ahead(results, contest)).flatten();
+        let ratio = (contest.next != contest.best).then(|| ahead(results, contest)).flatten();
         let text = ratio.and_then(|ratio| devices(results, contest, &ratio));
         of_devices.extend(text.filter(|text| !of_devices.contains(text)));
     }
     // Requests in flight cost nobody anything, and a block load has no server.
-    let of_work = users_do_it.then(|| same_work(results, contest)).flatten();
+    let is_repeated = ratio.low.is_some();
+    let of_work = (users_do_it && is_repeated).then(|| same_work(results, contest)).flatten();
     of_work.into_iter().chain(of_devices).collect()
 }
 
-/// How far the best design is ahead of the other one at these users, if that is shown.
-fn shown_ahead(results: &Results<'_>, contest: Contest) -> Option<Ratio> {
+/// How far the best design is ahead of the other one at these users, if that is shown or there is one run of each.
+fn ahead(results: &Results<'_>, contest: Contest) -> Option<Ratio> {
     let Contest { best, next, users, .. } = contest;
     let is_other_design = results.axes.apart(best, next) == Some(Apart::Design);
     let comparison =
         find(results, best, next, "headline", Some(users)).filter(|_| is_other_design)?;
     let ratio = oriented(comparison, best)?;
-    let is_shown = matches!(comparison.outcome, Outcome::Better | Outcome::Worse);
+    let outcome = comparison.outcome;
+    let is_ahead = matches!(outcome, Outcome::Better | Outcome::Worse | Outcome::Single);
     let is_of_host = results.is_host_limited(next, users) || host_explains(comparison);
-    (is_shown && !is_of_host && ratio.value > 1.0).then_some(ratio)
+    (is_ahead && !is_of_host && ratio.value > 1.0).then_some(ratio)
 }
 
 /// `NVMe reaches the peak of SATA, 2,605 new orders per minute at 16 users, with 4 users or fewer. Its server then needs
@@ -125,16 +127,12 @@ fn devices(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<Str
             next.0, full.kind, full.host
         ));
     }
-    // As in the headline: with what the host may have changed.
-    let (low, high) = (ratio.low?, ratio.high?);
-    let low = ratio.host_low.map_or(low, |host| host.min(low));
-    let range = (low, ratio.host_high.map_or(high, |host| host.max(high)));
     if results.workload.is_block_load() {
         let rate = results.workload.rate_words();
-        return Some(number_of_blocks_sentence(&rate, (&best, &next), range));
+        return Some(number_of_blocks_sentence(&rate, (&best, &next), ratio));
     }
     let mode = results.bottleneck_of(contest.next, contest.users)?.mode;
-    number_sentence(mode, title, (&best, &next), range)
+    number_sentence(mode, title, (&best, &next), ratio)
 }
 
 /// Whether devices limit the design that is behind. What requests of a block load wait for is not sampled: they go to devices,
@@ -154,15 +152,16 @@ fn is_limited_by_devices(results: &Results<'_>, contest: Contest) -> bool {
 fn number_of_blocks_sentence(
     rate: &str,
     (best, next): (&Devices, &Devices),
-    range: (f64, f64),
+    ratio: &Ratio,
 ) -> String {
     format!(
         "For the same {rate} it would take {} of {} instead of {} of {}, if each had as many \
-         requests in flight and nothing else limited them.",
-        needed(next.1, range),
+         requests in flight and nothing else limited them{}.",
+        needed(next.1, ratio),
         next.0,
         best.1,
-        best.0
+        best.0,
+        chance(ratio)
     )
 }
 
@@ -171,7 +170,7 @@ fn number_sentence(
     mode: LimitMode,
     title: &str,
     (best, next): (&Devices, &Devices),
-    range: (f64, f64),
+    ratio: &Ratio,
 ) -> Option<String> {
     match mode {
         LimitMode::Unknown => None,
@@ -182,20 +181,33 @@ fn number_sentence(
         )),
         LimitMode::Capacity => Some(format!(
             "It would take {} of {} to do what {} of {} does, if throughput grew with their number \
-             and nothing else limited it.",
-            needed(next.1, range),
+             and nothing else limited it{}.",
+            needed(next.1, ratio),
             next.0,
             best.1,
-            best.0
+            best.0,
+            chance(ratio)
         )),
     }
 }
 
-/// `7 to 9`: this number of devices times both ends of a ratio, in whole devices.
-fn needed(number: u64, (low, high): (f64, f64)) -> String {
+/// `7 to 9`: this number of devices times both ends of a ratio, in whole devices. As in the headline with what the host may have
+/// changed; without an interval the ratio itself.
+fn needed(number: u64, ratio: &Ratio) -> String {
+    let (low, high) = ratio.low.zip(ratio.high).unwrap_or((ratio.value, ratio.value));
+    let low = ratio.host_low.map_or(low, |host| host.min(low));
+    let high = ratio.host_high.map_or(high, |host| host.max(high));
     let whole = |times: f64| (number as f64 * times).ceil();
     let (low, high) = (whole(low), whole(high));
     if low < high { format!("{low} to {high}") } else { format!("{low}") }
+}
+
+/// What to know of a number that is based on one run of each design.
+fn chance(ratio: &Ratio) -> String {
+    match ratio.low {
+        Some(_) => String::new(),
+        None => format!(" ({ONE_RUN_EACH})"),
+    }
 }
 
 fn value(rung: &Rung, metric: &str) -> Option<f64> {
@@ -205,37 +217,68 @@ fn value(rung: &Rung, metric: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::{Devices, number_of_blocks_sentence, number_sentence};
-    use crate::analysis::LimitMode;
+    use crate::analysis::{LimitMode, Ratio};
 
     fn devices(model: &str, number: u64) -> Devices {
         (model.to_string(), number)
     }
 
+    fn within(low: f64, high: f64) -> Ratio {
+        let value = f64::sqrt(low * high);
+        Ratio { value, low: Some(low), high: Some(high), host_low: None, host_high: None }
+    }
+
+    fn once(value: f64) -> Ratio {
+        Ratio { value, low: None, high: None, host_low: None, host_high: None }
+    }
+
     #[test]
     fn devices_are_counted_where_their_capacity_limits() {
         let best = devices("dc1500m-960", 1);
-        let says = |mode, number, range| {
+        let says = |mode, number, ratio: Ratio| {
             let next = devices("5200eco-1920", number);
-            number_sentence(mode, "SATA", (&best, &next), range)
+            number_sentence(mode, "SATA", (&best, &next), &ratio)
         };
-        let needed = |number, range| says(LimitMode::Capacity, number, range).unwrap();
-        assert!(needed(1, (6.2, 8.4)).starts_with("It would take 7 to 9 of 5200eco-1920 to do"));
-        assert!(
-            needed(3, (2.1, 2.2)).starts_with("It would take 7 of 5200eco-1920 to do what 1 of")
-        );
-        assert_eq!(says(LimitMode::Unknown, 1, (6.2, 8.4)), None);
-        let latency = says(LimitMode::Latency, 1, (6.2, 8.4)).unwrap();
+        let needed = |number, ratio: Ratio| says(LimitMode::Capacity, number, ratio).unwrap();
+        let text = needed(1, within(6.2, 8.4));
+        assert!(text.starts_with("It would take 7 to 9 of 5200eco-1920 to do"), "{text}");
+        assert!(text.ends_with(" limited it."), "{text}");
+        let text = needed(3, within(2.1, 2.2));
+        assert!(text.starts_with("It would take 7 of 5200eco-1920 to do what 1 of"), "{text}");
+        // The host's share makes an interval wider, never narrower.
+        let widened = Ratio { host_low: Some(5.8), host_high: Some(8.1), ..within(6.2, 8.4) };
+        let text = needed(1, widened);
+        assert!(text.starts_with("It would take 6 to 9 of"), "{text}");
+        assert_eq!(says(LimitMode::Unknown, 1, within(6.2, 8.4)), None);
+        let latency = says(LimitMode::Latency, 1, within(6.2, 8.4)).unwrap();
         assert!(latency.contains("the sessions of SATA wait for single requests"), "{latency}");
     }
 
     #[test]
     fn devices_of_a_block_load_are_counted_with_their_assumption() {
         let (best, next) = (devices("dc1500m-1920", 1), devices("5200eco-1920", 1));
-        let text = number_of_blocks_sentence("I/Os per second", (&best, &next), (4.1, 5.2));
+        let rate = "I/Os per second";
+        let text = number_of_blocks_sentence(rate, (&best, &next), &within(4.1, 5.2));
         assert_eq!(
             text,
             "For the same I/Os per second it would take 5 to 6 of 5200eco-1920 instead of 1 of \
              dc1500m-1920, if each had as many requests in flight and nothing else limited them."
         );
+        let text = number_of_blocks_sentence(rate, (&best, &next), &once(4.4));
+        assert!(text.contains("it would take 5 of 5200eco-1920 instead of 1 of"), "{text}");
+    }
+
+    #[test]
+    fn of_one_run_each_the_ratio_itself_is_used_and_the_sentence_says_so() {
+        let (best, next) = (devices("dc1500m-960", 1), devices("5200eco-1920", 1));
+        let says = |ratio: Ratio| {
+            let mode = LimitMode::Capacity;
+            number_sentence(mode, "SATA", (&best, &next), &ratio).unwrap()
+        };
+        let text = says(once(6.2));
+        assert!(text.starts_with("It would take 7 of 5200eco-1920 to do"), "{text}");
+        assert!(text.ends_with(" (in one run each: the difference may be chance)."), "{text}");
+        let text = says(Ratio { host_low: Some(5.8), host_high: Some(7.1), ..once(6.2) });
+        assert!(text.starts_with("It would take 6 to 8 of 5200eco-1920 to do"), "{text}");
     }
 }

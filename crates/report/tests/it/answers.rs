@@ -237,6 +237,9 @@ fn one_run_per_design_allows_no_interval() {
     assert_eq!(found.verdict.answer, Answer::NotRepeated);
     assert!(found.verdict.headline.contains("in one run each"), "{}", found.verdict.headline);
     assert_eq!(found.verdict.confidence, Confidence::None);
+    let says = |what: &str| found.verdict.support.iter().any(|text| text.contains(what));
+    assert!(says("More of sata-drive would hardly make up"), "{:?}", found.verdict.support);
+    assert!(!says("or fewer"), "users that may be saved by chance are no saving");
     assert!(has(&found, FindingSeverity::Warning, "no-interval"));
     let nopm = &found.rungs[0].metrics["headline"];
     assert_eq!(nopm.basis, Basis::WithinRun);

@@ -30,12 +30,12 @@ struct Load {
 
 /// A study of two designs, of which the second does `factor` times as much; ended in the last run by the user, or not.
 fn study(path: &Path, loads: &[Load], factor: f64, last: RunStatus) -> Record {
-    study_of([&[], &[]], path, loads, factor, last)
+    study_of(([&[], &[]], REPEATS), path, loads, factor, last)
 }
 
-/// The same with these models of devices in each of the designs.
+/// The same with these models of devices in each of the designs, and as many repeats.
 fn study_of(
-    models: [&[&str]; 2],
+    (models, repeats): ([&[&str]; 2], u32),
     path: &Path,
     loads: &[Load],
     factor: f64,
@@ -88,10 +88,10 @@ fn study_of(
         };
         recorder.add_design(&design).expect("written");
     }
-    for order in 0..2 * REPEATS {
+    for order in 0..2 * repeats {
         let (design, repeat) = (order % 2, order / 2);
         let scale = if design == 1 { factor } else { 1.0 } * (1.0 + 0.004 * f64::from(repeat));
-        let status = if order + 1 == 2 * REPEATS { last } else { RunStatus::Finished };
+        let status = if order + 1 == 2 * repeats { last } else { RunStatus::Finished };
         run(&mut recorder, (design, repeat, order), loads, scale, status);
     }
     recorder.finish(ExecutionStatus::Finished).expect("written");
@@ -224,21 +224,27 @@ fn rungs_of_two_designs_are_compared_over_repeats() {
 }
 
 /// What a study of these devices says of how many it would take.
-fn said_of_devices(models: [&[&str]; 2]) -> Option<String> {
+fn said_of_devices(models: [&[&str]; 2], repeats: u32) -> Option<String> {
     let dir = tempdir().unwrap();
     let path = dir.path().join("a.db");
-    let record = study_of(models, &path, &ladder(), 2.5, RunStatus::Finished);
+    let record = study_of((models, repeats), &path, &ladder(), 2.5, RunStatus::Finished);
     let verdict = analyse(&record).unwrap().verdict;
-    assert_eq!(verdict.answer, Answer::Winner, "{}", verdict.headline);
+    let expected = if repeats == 1 { Answer::NotRepeated } else { Answer::Winner };
+    assert_eq!(verdict.answer, expected, "{}", verdict.headline);
     verdict.support.into_iter().find(|text| text.contains("it would take"))
 }
 
 #[test]
 fn devices_for_the_same_requests_are_counted_where_each_design_has_one_model() {
-    let text = said_of_devices([&["sata-drive"], &["nvme-drive"]]).expect("a number is said");
+    let one_each: [&[&str]; 2] = [&["sata-drive"], &["nvme-drive"]];
     let start = "For the same I/Os per second it would take 3 of sata-drive instead of 1 of nvme";
-    assert!(text.starts_with(start), "{text}");
-    let text = said_of_devices([&["sata-drive"; 2], &["nvme-drive"]]).expect("a number is said");
+    let text = said_of_devices(one_each, REPEATS).expect("a number is said");
+    assert!(text.starts_with(start) && text.ends_with(" limited them."), "{text}");
+    let text = said_of_devices(one_each, 1).expect("a number is said");
+    let chance = " (in one run each: the difference may be chance).";
+    assert!(text.starts_with(start) && text.ends_with(chance), "{text}");
+    let two: [&[&str]; 2] = [&["sata-drive", "sata-drive"], &["nvme-drive"]];
+    let text = said_of_devices(two, REPEATS).expect("a number is said");
     assert!(text.contains(" of sata-drive instead of 1 of nvme-drive, if each had"), "{text}");
     let unsaid: [[&[&str]; 2]; 3] = [
         [&["sata-drive"], &["sata-drive"]],
@@ -246,7 +252,7 @@ fn devices_for_the_same_requests_are_counted_where_each_design_has_one_model() {
         [&[], &["nvme-drive"]],
     ];
     for models in unsaid {
-        assert_eq!(said_of_devices(models), None, "{models:?}");
+        assert_eq!(said_of_devices(models, REPEATS), None, "{models:?}");
     }
 }
 
