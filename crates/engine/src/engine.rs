@@ -228,12 +228,11 @@ impl Postgresql {
 
     /// Hands a page to the kernel; `is_urgent`: to be written back at once.
     pub(crate) fn write_to_kernel(&mut self, now: Nanos, page: PageId, is_urgent: bool) {
-        let was_dirty = self.page_cache.is_dirty(page);
         self.page_cache.touch(page, true);
         if is_urgent {
             self.kernel.push_urgent(page);
             self.page_cache.clean(page);
-        } else if !was_dirty {
+        } else {
             self.kernel.push_lazy(now, page);
         }
     }

@@ -244,12 +244,6 @@ impl<P: Places> ClockSweep<P> {
         }
     }
 
-    /// Whether a page is in memory and dirty.
-    pub fn is_dirty(&self, page: PageId) -> bool {
-        let place = self.place(page);
-        place != NOWHERE && self.frames[place as usize].is_dirty()
-    }
-
     /// Number of dirty pages.
     pub fn dirty(&self) -> u32 {
         self.dirty
