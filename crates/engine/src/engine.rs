@@ -171,6 +171,14 @@ impl Engine {
         }
     }
 
+    /// Pages that the kernel has not begun to write.
+    pub(crate) fn kernel_pages(&self) -> u64 {
+        match self {
+            Engine::Postgresql(engine) => engine.kernel.waiting(),
+            Engine::Innodb(_) => 0,
+        }
+    }
+
     /// What was counted; counting begins again: of the page cache, pages read ahead, and of the writers.
     pub(crate) fn take(&mut self) -> (PoolCounters, u64, WriterCounters) {
         match self {

@@ -31,9 +31,12 @@ pub struct WriterCounters {
     pub checkpoint_pages: u64,
     /// Pages of the background writer or the page cleaners.
     pub background_pages: u64,
+    /// Those of them that autovacuum changed and that were not in the buffer pool.
+    pub analyze_pages: u64,
     /// Pages that sessions had to write to make room, or because a file grew.
     pub session_pages: u64,
-    /// Pages of these three that waited in the kernel already: they are written once.
+    /// Pages that one of these handed over and that waited in the kernel already: they are written
+    /// once.
     pub merged_pages: u64,
     /// Pages written to the volume.
     pub written_pages: u64,

@@ -107,6 +107,7 @@ impl<P: Places> ClockSweep<P> {
             if writes && !frame.is_dirty() {
                 frame.set(DIRTY, true);
                 self.dirty += 1;
+                self.counters.dirtied += 1;
             }
             return Touched::Hit(place);
         }
@@ -129,6 +130,7 @@ impl<P: Places> ClockSweep<P> {
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
+        self.counters.dirtied += u64::from(is_dirty);
         self.places.insert(page, place, |place| self.frames[place as usize].page());
         Touched::Missed { frame: place, evicted }
     }
