@@ -300,7 +300,8 @@ impl Database {
         let touch = state.script.touches[state.next_touch as usize];
         if touch.writes {
             let image_bytes = self.layout.relation(touch.page).image_bytes;
-            state.images += self.engine.image(touch.page, image_bytes);
+            let did_exist = std::mem::replace(&mut state.page_exists, true);
+            state.images += self.engine.image(touch.page, image_bytes, did_exist);
         }
         state.next_touch += 1;
     }
@@ -353,6 +354,7 @@ impl Database {
         work += Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
         let state = &mut self.sessions[session as usize];
         state.frame = frame;
+        state.page_exists = !is_new;
         state.is_cached = is_cached;
         state.has_written = wrote;
         state.read_blocks = 1;
