@@ -40,6 +40,7 @@ impl Postgresql {
             if is_unhinted {
                 // The ring hands it on.
                 self.kernel.counters.background_pages += 1;
+                self.kernel.counters.analyze_pages += 1;
                 self.write_to_kernel(now, page, false);
             }
         }

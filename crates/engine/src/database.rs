@@ -12,7 +12,7 @@ use crate::locks::Locks;
 use crate::page::{PageId, PageSet};
 use crate::pool::{Pool, Touched};
 use crate::redo_log::RedoLog;
-use crate::result::{Place, TypeResult};
+use crate::result::{Place, TypeResult, UnreadMisses};
 use crate::script::Touch;
 use crate::session::{Phase, Session};
 use crate::sources::Source;
@@ -44,6 +44,7 @@ pub(crate) struct Database {
     /// Users that work, the first ones; the others rest.
     pub(crate) active: u32,
     pub(crate) pool: Pool,
+    pub(crate) unread: UnreadMisses,
     /// Pages behind those that were loaded, which have been made since.
     pub(crate) created: PageSet,
     /// Sessions that wait for a page which another one reads, by the page.
@@ -117,6 +118,7 @@ impl Database {
             sessions: (0..users).map(|_| Session::new()).collect(),
             active: users,
             pool,
+            unread: UnreadMisses::default(),
             created: PageSet::default(),
             engine,
             awaited: Locks::default(),
@@ -298,7 +300,8 @@ impl Database {
         let touch = state.script.touches[state.next_touch as usize];
         if touch.writes {
             let image_bytes = self.layout.relation(touch.page).image_bytes;
-            state.images += self.engine.image(touch.page, image_bytes);
+            let did_exist = std::mem::replace(&mut state.page_exists, true);
+            state.images += self.engine.image(touch.page, image_bytes, did_exist);
         }
         state.next_touch += 1;
     }
@@ -345,10 +348,13 @@ impl Database {
             }
             Engine::Innodb(_) => (is_new, None),
         };
+        let unread = if is_new { &mut self.unread.created } else { &mut self.unread.cached };
+        *unread += u64::from(is_cached);
         let read = self.demands.cpu_per_page_read.0;
         work += Nanos(if is_cached { read * CACHED_READ_PERCENT / 100 } else { read });
         let state = &mut self.sessions[session as usize];
         state.frame = frame;
+        state.page_exists = !is_new;
         state.is_cached = is_cached;
         state.has_written = wrote;
         state.read_blocks = 1;

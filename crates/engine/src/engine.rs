@@ -124,8 +124,10 @@ impl Engine {
         }
     }
 
-    /// Bytes of the image of a page that has to be logged with a change of it; 0 for none.
-    pub(crate) fn image(&mut self, page: PageId, image_bytes: u32) -> u64 {
+    /// Bytes of the image of a page that has to be logged with a change of it; 0 for none. The
+    /// first record of a page that did not exist needs none: it makes the page when it is replayed
+    /// (`REGBUF_WILL_INIT`).
+    pub(crate) fn image(&mut self, page: PageId, image_bytes: u32, did_exist: bool) -> u64 {
         let Engine::Postgresql(engine) = self else { return 0 };
         let number = engine.checkpointer.number;
         if !engine.settings.full_page_writes {
@@ -136,7 +138,7 @@ impl Engine {
             logged.clear();
             *since = number;
         }
-        if logged.insert(page) { 0 } else { u64::from(image_bytes) }
+        if logged.insert(page) || !did_exist { 0 } else { u64::from(image_bytes) }
     }
 
     /// The log is written through the page cache, and stays there until it is evicted; as relation `log`, because it
@@ -168,6 +170,14 @@ impl Engine {
         match self {
             Engine::Postgresql(_) => false,
             Engine::Innodb(engine) => engine.cleaner.logged(position),
+        }
+    }
+
+    /// Pages that the kernel has not begun to write.
+    pub(crate) fn kernel_pages(&self) -> u64 {
+        match self {
+            Engine::Postgresql(engine) => engine.kernel.waiting(),
+            Engine::Innodb(_) => 0,
         }
     }
 
@@ -228,12 +238,11 @@ impl Postgresql {
 
     /// Hands a page to the kernel; `is_urgent`: to be written back at once.
     pub(crate) fn write_to_kernel(&mut self, now: Nanos, page: PageId, is_urgent: bool) {
-        let was_dirty = self.page_cache.is_dirty(page);
         self.page_cache.touch(page, true);
         if is_urgent {
             self.kernel.push_urgent(page);
             self.page_cache.clean(page);
-        } else if !was_dirty {
+        } else {
             self.kernel.push_lazy(now, page);
         }
     }
@@ -245,6 +254,19 @@ mod tests {
     use crate::page::PageId;
     use crate::settings::{InnodbSettings, PostgresqlSettings};
     use crate::spec::EngineSpec;
+    use underlay_core::Nanos;
+
+    #[test]
+    fn a_page_that_was_just_made_has_an_image_after_the_next_checkpoint_only() {
+        let [made, old] = [1, 2].map(|block| PageId::new(0, block));
+        let (mut engine, _) = Engine::new(&EngineSpec::Postgresql(PostgresqlSettings::default()));
+        let images = [(made, false), (made, true), (old, true), (old, true)]
+            .map(|(page, did_exist)| engine.image(page, 8_000, did_exist));
+        assert_eq!(images, [0, 0, 8_000, 0]);
+        let Engine::Postgresql(postgresql) = &mut engine else { unreachable!("it is PostgreSQL") };
+        postgresql.checkpointer.begin(Nanos::from_secs(1), 0, Vec::new());
+        assert_eq!(engine.image(made, 8_000, true), 8_000);
+    }
 
     #[test]
     fn the_first_reader_of_a_change_changes_the_page_on_postgresql() {

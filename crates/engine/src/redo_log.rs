@@ -24,6 +24,8 @@ pub struct LogCounters {
     pub writes: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Bytes of records that flushes made durable.
+    pub durable: u64,
     /// Commits that waited for a flush.
     pub commits: u64,
 }
@@ -70,6 +72,11 @@ impl RedoLog {
         self.inserted
     }
 
+    /// Bytes that were inserted and are not durable.
+    pub(crate) fn pending(&self) -> u64 {
+        self.inserted - self.flushed
+    }
+
     /// A session waits until everything inserted so far is durable; false when it is.
     pub(crate) fn wait(&mut self, session: u32) -> bool {
         if self.flushed >= self.inserted {
@@ -114,6 +121,7 @@ impl RedoLog {
     /// The flush is done. Sessions come from [`RedoLog::pop_durable`].
     pub(crate) fn end_flush(&mut self) {
         let to = self.flushing_to.take().expect("a flush ends once, after it began");
+        self.counters.durable += to - self.flushed;
         self.flushed = to;
         self.is_busy = false;
         self.counters.flushes += 1;
@@ -163,6 +171,7 @@ mod tests {
         let counted = log.take_counters();
         assert_eq!((counted.inserted, counted.images, counted.commits), (8160, 8000, 3));
         assert_eq!((counted.written, counted.flushes), (16_384, 2));
+        assert_eq!((counted.durable, log.pending()), (8160, 0));
     }
 
     #[test]

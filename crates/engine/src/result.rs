@@ -173,6 +173,26 @@ pub struct IoResult {
     pub job: [JobIoResult; 2],
 }
 
+/// Misses of the buffer pool for which sessions read nothing from the volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnreadMisses {
+    /// Pages that did not exist: a session added them.
+    pub created: u64,
+    /// Pages that the page cache of the operating system had.
+    pub cached: u64,
+}
+
+/// What was changed and is not on the volumes, at the end of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Dirty pages of the buffer pool.
+    pub pool_pages: u64,
+    /// Pages that the kernel has not begun to write.
+    pub kernel_pages: u64,
+    /// Bytes of log records that are not durable.
+    pub log_bytes: u64,
+}
+
 /// What a database did in the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabaseResult {
@@ -188,6 +208,8 @@ pub struct DatabaseResult {
     pub io: IoResult,
     /// The buffer pool.
     pub pool: PoolCounters,
+    /// Misses of sessions that needed no read.
+    pub unread: UnreadMisses,
     /// The page cache of the operating system: lookups of pages that the pool missed. Without any
     /// where the engine reads around it.
     pub page_cache: PoolCounters,
@@ -197,6 +219,8 @@ pub struct DatabaseResult {
     pub log: LogCounters,
     /// Who wrote pages, and checkpoints.
     pub writers: WriterCounters,
+    /// What waits to be written.
+    pub unwritten: Unwritten,
     /// Arrivals of an open loop that waited for a free user at the end of the window.
     pub backlog: u64,
     /// Its job; `None` of a database with users.

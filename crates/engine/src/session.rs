@@ -74,6 +74,8 @@ pub(crate) struct Session {
     pub(crate) cpu_used: Nanos,
     /// Bytes of page images that the step owes to the log.
     pub(crate) images: u64,
+    /// Whether the page that it needs exists; otherwise it makes it.
+    pub(crate) page_exists: bool,
     /// The frame that it reads into.
     pub(crate) frame: u32,
     /// Whether the page that it needs is in the page cache of the operating system.
@@ -99,6 +101,7 @@ impl Session {
             next_touch: 0,
             cpu_used: Nanos::ZERO,
             images: 0,
+            page_exists: true,
             frame: 0,
             is_cached: false,
             has_written: false,

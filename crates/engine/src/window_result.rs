@@ -3,7 +3,7 @@
 //! What is not here: when a window ends, and the counting itself.
 
 use crate::database::Database;
-use crate::result::{DatabaseResult, IoResult, JobResult, TypeResult};
+use crate::result::{DatabaseResult, IoResult, JobResult, TypeResult, Unwritten};
 use crate::session::Phase;
 use underlay_core::Nanos;
 
@@ -22,10 +22,16 @@ impl Database {
             places,
             io,
             pool: self.pool.take_counters(),
+            unread: std::mem::take(&mut self.unread),
             page_cache,
             ahead_pages,
             log: self.log.take_counters(),
             writers,
+            unwritten: Unwritten {
+                pool_pages: self.pool.dirty().into(),
+                kernel_pages: self.engine.kernel_pages(),
+                log_bytes: self.log.pending(),
+            },
             backlog: self.backlog.len() as u64,
             job: self.take_job(),
         }

@@ -4,10 +4,10 @@
 //! A page that a process writes goes to the kernel first. Pages of the checkpointer and of the
 //! background writer are written back at once (`checkpoint_flush_after`, `bgwriter_flush_after`).
 //! Those that sessions evict stay until they are old, too many, or a checkpoint synchronises the
-//! files. Neighbouring pages become one request. The device's throttle limits the number of
-//! requests in flight.
+//! files. A page that already waits is written once, however often it is handed over. Neighbouring
+//! pages become one request. The device's throttle limits the number of requests in flight.
 
-use crate::page::PageId;
+use crate::page::{PageId, PageSet};
 use crate::write_throttle::WriteThrottle;
 use std::collections::VecDeque;
 use underlay_core::Nanos;
@@ -31,8 +31,13 @@ pub struct WriterCounters {
     pub checkpoint_pages: u64,
     /// Pages of the background writer or the page cleaners.
     pub background_pages: u64,
-    /// Pages that sessions had to write to make room.
+    /// Those of them that autovacuum changed and that were not in the buffer pool.
+    pub analyze_pages: u64,
+    /// Pages that sessions had to write to make room, or because a file grew.
     pub session_pages: u64,
+    /// Pages that one of these handed over and that waited in the kernel already: they are written
+    /// once.
+    pub merged_pages: u64,
     /// Pages written to the volume.
     pub written_pages: u64,
     /// Requests that wrote them.
@@ -44,10 +49,16 @@ pub struct WriterCounters {
 /// The kernel's dirty pages of one database.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteBack {
-    /// To be written now.
+    /// To be written now, each page once.
     urgent: VecDeque<PageId>,
-    /// To be written when they are old or too many, with the time when they became dirty.
+    /// The pages of `urgent`.
+    urgent_set: PageSet,
+    /// To be written when they are old or too many, with the time when they became dirty. Pages
+    /// that are not in `lazy_set` were written since, or are urgent.
     lazy: VecDeque<(Nanos, PageId)>,
+    lazy_set: PageSet,
+    /// The number of pages in `lazy_set`.
+    lazy_pages: u64,
     background: u64,
     limit: u64,
     /// Pages of each request that is under way, in the order in which they were begun.
@@ -66,7 +77,10 @@ impl WriteBack {
         let share = |percent: u64| (u64::from(page_cache_pages) * percent / 100).max(64);
         WriteBack {
             urgent: VecDeque::new(),
+            urgent_set: PageSet::default(),
             lazy: VecDeque::new(),
+            lazy_set: PageSet::default(),
+            lazy_pages: 0,
             background: share(BACKGROUND_PERCENT),
             limit: share(LIMIT_PERCENT),
             in_flight: VecDeque::new(),
@@ -80,20 +94,48 @@ impl WriteBack {
 
     /// A page is to be written at once.
     pub(crate) fn push_urgent(&mut self, page: PageId) {
-        self.entered += 1;
+        if self.urgent_set.insert(page) {
+            self.counters.merged_pages += 1;
+            return;
+        }
+        if self.take_lazy(page) {
+            self.counters.merged_pages += 1;
+        } else {
+            self.entered += 1;
+        }
         self.urgent.push_back(page);
     }
 
     /// A page became dirty in the kernel.
     pub(crate) fn push_lazy(&mut self, now: Nanos, page: PageId) {
+        if self.urgent_set.contains(page) || self.lazy_set.insert(page) {
+            self.counters.merged_pages += 1;
+            return;
+        }
         self.entered += 1;
+        self.lazy_pages += 1;
         self.lazy.push_back((now, page));
+    }
+
+    /// A page is no longer to be written when it is old. Whether it was.
+    fn take_lazy(&mut self, page: PageId) -> bool {
+        let waits = self.lazy_set.contains(page);
+        if waits {
+            self.lazy_set.remove(page);
+            self.lazy_pages -= 1;
+        }
+        waits
     }
 
     /// Everything that is dirty is to be written now. Returns what [`WriteBack::written`] will reach
     /// when it is.
     pub(crate) fn synchronise(&mut self) -> u64 {
-        self.urgent.extend(self.lazy.drain(..).map(|(_, page)| page));
+        while let Some((_, page)) = self.lazy.pop_front() {
+            if self.take_lazy(page) {
+                self.urgent_set.insert(page);
+                self.urgent.push_back(page);
+            }
+        }
         self.goal = self.entered;
         self.entered
     }
@@ -128,9 +170,14 @@ impl WriteBack {
         self.urgent.len()
     }
 
+    /// Pages that wait to be written.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.lazy_pages + self.urgent.len() as u64
+    }
+
     /// Whether sessions that write have to wait.
     pub(crate) fn is_over_limit(&self) -> bool {
-        (self.lazy.len() + self.urgent.len()) as u64 > self.limit
+        self.waiting() > self.limit
     }
 
     /// The next run of neighbouring pages to write: the first and how many; none when nothing is
@@ -140,18 +187,9 @@ impl WriteBack {
         if self.requests() >= self.throttle.limit(now, self.requests(), is_synchronous) {
             return None;
         }
-        let first = match self.urgent.pop_front() {
-            Some(page) => page,
-            None => {
-                let (since, page) = *self.lazy.front()?;
-                let is_due =
-                    self.lazy.len() as u64 > self.background || now >= since + DIRTY_EXPIRE;
-                if !is_due {
-                    return None;
-                }
-                self.lazy.pop_front();
-                return Some(self.begin(page, 1));
-            }
+        let Some(first) = self.next_urgent() else {
+            let page = self.next_lazy(now)?;
+            return Some(self.begin(page, 1));
         };
         let mut pages = 1;
         let follows = |next: &PageId, pages: u32| {
@@ -159,10 +197,30 @@ impl WriteBack {
         };
         while pages < RUN_PAGES_MAX && self.urgent.front().is_some_and(|next| follows(next, pages))
         {
-            self.urgent.pop_front();
+            self.next_urgent();
             pages += 1;
         }
         Some(self.begin(first, pages))
+    }
+
+    fn next_urgent(&mut self) -> Option<PageId> {
+        let page = self.urgent.pop_front()?;
+        self.urgent_set.remove(page);
+        Some(page)
+    }
+
+    fn next_lazy(&mut self, now: Nanos) -> Option<PageId> {
+        while let Some(&(since, page)) = self.lazy.front() {
+            let is_due = self.lazy_pages > self.background || now >= since + DIRTY_EXPIRE;
+            if self.lazy_set.contains(page) && !is_due {
+                return None;
+            }
+            self.lazy.pop_front();
+            if self.take_lazy(page) {
+                return Some(page);
+            }
+        }
+        None
     }
 
     fn begin(&mut self, first: PageId, pages: u32) -> (PageId, u32) {
@@ -365,5 +423,28 @@ mod tests {
         assert_eq!(kernel.written(), 0, "begun is not written");
         kernel.complete(now);
         assert_eq!(kernel.written(), 3);
+    }
+
+    #[test]
+    fn a_page_that_waits_is_written_once() {
+        let mut kernel = WriteBack::new(1_000);
+        let now = Nanos::from_secs(1);
+        let [page, other] = [1, 3].map(|block| PageId::new(0, block));
+        kernel.push_lazy(now, page);
+        kernel.push_lazy(now, other);
+        kernel.push_urgent(page);
+        kernel.push_urgent(page);
+        kernel.push_lazy(now, page);
+        assert_eq!((kernel.waiting(), kernel.counters.merged_pages), (2, 3));
+        assert_eq!(kernel.next_run(now), Some((page, 1)));
+        assert_eq!(kernel.next_run(now), None, "the other one is not old");
+        kernel.push_lazy(now, page);
+        assert_eq!(kernel.waiting(), 2, "a change while the page is being written is a new one");
+        let later = Nanos::from_secs(31);
+        let runs = [(); 3].map(|()| kernel.next_run(later));
+        assert_eq!(runs, [Some((page, 1)), Some((other, 1)), None]);
+        assert_eq!((kernel.waiting(), kernel.counters.written_pages), (0, 3));
+        (0..3).for_each(|_| kernel.complete(later));
+        assert_eq!(kernel.synchronise(), kernel.written(), "nothing is left");
     }
 }

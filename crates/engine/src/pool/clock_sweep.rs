@@ -107,6 +107,7 @@ impl<P: Places> ClockSweep<P> {
             if writes && !frame.is_dirty() {
                 frame.set(DIRTY, true);
                 self.dirty += 1;
+                self.counters.dirtied += 1;
             }
             return Touched::Hit(place);
         }
@@ -129,6 +130,7 @@ impl<P: Places> ClockSweep<P> {
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
+        self.counters.dirtied += u64::from(is_dirty);
         self.places.insert(page, place, |place| self.frames[place as usize].page());
         Touched::Missed { frame: place, evicted }
     }
@@ -242,12 +244,6 @@ impl<P: Places> ClockSweep<P> {
                 }
             }
         }
-    }
-
-    /// Whether a page is in memory and dirty.
-    pub fn is_dirty(&self, page: PageId) -> bool {
-        let place = self.place(page);
-        place != NOWHERE && self.frames[place as usize].is_dirty()
     }
 
     /// Number of dirty pages.

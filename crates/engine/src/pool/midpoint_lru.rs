@@ -107,6 +107,7 @@ impl MidpointLru {
             frame.is_dirty = true;
             frame.changed_at = position;
             self.dirty += 1;
+            self.counters.dirtied += 1;
         }
         // A page that is read once, as by a scan, must not displace pages that are in use. And
         // moving a page that is near the head anyway would only cost time.
@@ -149,6 +150,7 @@ impl MidpointLru {
         };
         self.counters.misses += 1;
         self.dirty += u32::from(is_dirty);
+        self.counters.dirtied += u64::from(is_dirty);
         self.places.insert(page, place, |place| self.frames[place as usize].page);
         // A short list has no old part, and so no midpoint.
         if self.old_head == NOWHERE {

@@ -31,4 +31,6 @@ pub struct PoolCounters {
     pub evictions: u64,
     /// Those of them that were dirty.
     pub dirty_evictions: u64,
+    /// Clean pages that became dirty, those included that entered as dirty ones.
+    pub dirtied: u64,
 }

@@ -3,11 +3,12 @@
 use crate::scenario::tpcc;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_engine::{EngineRun, Simulation, Window};
-use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy, Stack};
 use underlay_model::target::ClusterTarget;
 use underlay_model::{DiskGroupSpec, builtin};
 
-fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
+/// Five hosts, with volumes for data and log.
+pub fn target(failures_to_tolerate: u8, stack: Stack) -> ClusterTarget {
     let profile = |name| builtin::find(name).expect("built in");
     let host = |index: usize| HostSpec {
         name: format!("h{index}"),
@@ -25,15 +26,18 @@ fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
             bytes_per_second: 1_250_000_000,
             divisor: 1,
         },
-        settings: ClusterSettings::default(),
+        settings: ClusterSettings { stack, ..ClusterSettings::default() },
     };
     let policy = Policy { failures_to_tolerate, ..Policy::DEFAULT };
     let volumes = [Bytes::from_gib(8), Bytes::from_gib(1)];
-    let target = ClusterTarget::new(&spec, policy, &volumes, RootSeed(1));
+    ClusterTarget::new(&spec, policy, &volumes, RootSeed(1)).expect("a cluster")
+}
+
+fn simulate(failures_to_tolerate: u8, cpu_per_io: Nanos) -> EngineRun {
+    let target = target(failures_to_tolerate, Stack::NONE);
     let mut scenario = tpcc(16, 16, 4, Bytes::from_mib(256));
     scenario.databases[0].demands.cpu_per_io = cpu_per_io;
-    let simulation = Simulation::new(&scenario, target.expect("a cluster"), RootSeed(3));
-    let mut simulation = simulation.expect("a valid scenario");
+    let mut simulation = Simulation::new(&scenario, target, RootSeed(3)).expect("a valid scenario");
     simulation.warm_caches(20_000);
     simulation.run(&Window { warm_up: Nanos::from_secs(1), measure: Nanos::from_secs(4) })
 }

@@ -61,6 +61,8 @@ proptest! {
             let dirty = naive.frames.iter().filter(|frame| frame.2).count();
             prop_assert_eq!(pool.dirty() as usize, dirty);
         }
+        let counted = pool.take_counters();
+        prop_assert_eq!(counted.dirtied, counted.dirty_evictions + u64::from(pool.dirty()));
     }
 
     #[test]
@@ -69,7 +71,7 @@ proptest! {
         touches in proptest::collection::vec((0u64..700, proptest::bool::ANY), 1..1500),
     ) {
         let mut pool = MidpointLru::new(room, 37, Nanos::from_millis(1));
-        let mut dirty = BTreeSet::new();
+        let (mut dirty, mut cleaned) = (BTreeSet::new(), 0);
         for (step, (number, writes)) in touches.into_iter().enumerate() {
             let now = Nanos::from_micros(20 * step as u64);
             let was_there = pool.list().any(|(there, _)| there == page(number));
@@ -86,7 +88,10 @@ proptest! {
                     let mut pages = Vec::new();
                     pool.free_tail(1, 1_000, &mut pages);
                     prop_assert!(!pages.is_empty());
-                    pages.iter().for_each(|page| { pool.clean(*page); dirty.remove(page); });
+                    for page in pages {
+                        cleaned += u64::from(pool.clean(page));
+                        dirty.remove(&page);
+                    }
                     continue;
                 }
             }
@@ -95,6 +100,7 @@ proptest! {
             }
             prop_assert_eq!(pool.dirty() as usize, dirty.len());
         }
+        prop_assert_eq!(pool.take_counters().dirtied, cleaned + u64::from(pool.dirty()));
         let list: Vec<(PageId, bool)> = pool.list().collect();
         prop_assert_eq!(list.len() as u32, pool.used());
         let distinct: BTreeSet<PageId> = list.iter().map(|(page, _)| *page).collect();
