@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(kernel.waiting(), 2, "a change while the page is being written is a new one");
         let later = Nanos::from_secs(31);
         let runs = [(); 3].map(|()| kernel.next_run(later));
-        assert_eq!(runs, [Some((page, 1)), Some((other, 1)), None]);
+        assert_eq!(runs, [Some((other, 1)), Some((page, 1)), None]);
         assert_eq!((kernel.waiting(), kernel.counters.written_pages), (0, 3));
         (0..3).for_each(|_| kernel.complete(later));
         assert_eq!(kernel.synchronise(), kernel.written(), "nothing is left");

@@ -113,7 +113,8 @@ fn the_slower_of_two_devices_is_found_slower() {
     let ratio = headline(&simulated, 0) / headline(&simulated, 1);
     assert!((0.5..2.0).contains(&(ratio / (pair / slow))), "{ratio} and {pair} over {slow}");
     let rows = simulated["rungs"][0]["latencies"].as_array().expect("types");
-    let simulated_types: Vec<_> = rows.iter().filter_map(|row| row["transaction"].as_str()).collect();
+    let simulated_types: Vec<_> =
+        rows.iter().filter_map(|row| row["transaction"].as_str()).collect();
     assert_eq!(simulated_types, types);
     // A record like any other.
     let shown = bench.run(&["show", "blocks.sqlite"]).expect(0);
@@ -324,12 +325,13 @@ fn on_memory(folder: &Path) -> bool {
 #[test]
 fn a_curve_in_virtual_time_has_the_record_of_a_real_one() {
     let bench = Bench::new();
-    let command = |more: &[&str]| {
-        let always = ["run", "storagereview/sr3", "--laptop", "--simulate", "--no-progress"];
-        [&always[..], more].concat()
+    let simulate = |out: &str| -> Value {
+        let study = ["run", "storagereview/sr3", "--laptop", "--repeats", "1", "--out", out];
+        let simulated = ["--simulate", "--no-progress", "--json"];
+        let json = bench.run(&[&study[..], &simulated].concat()).expect(0);
+        serde_json::from_str(&json).expect("JSON on standard output")
     };
-    let arguments = command(&["--repeats", "1", "--out", "curve.sqlite", "--json"]);
-    let analysis: Value = serde_json::from_str(&bench.run(&arguments).expect(0)).expect("JSON");
+    let analysis = simulate("curve.sqlite");
     assert_eq!(analysis["study"]["evidence"], "simulated");
     let volume = &analysis["rungs"][0]["volumes"][0];
     assert!(volume["metrics"]["read_latency_ns"]["value"].is_number(), "{volume:#}");
@@ -352,8 +354,7 @@ fn a_curve_in_virtual_time_has_the_record_of_a_real_one() {
     let report = std::fs::read_to_string(bench.path().join("curve.html")).expect("a report");
     assert!(report.contains("rate_at_limit"), "the page has the curve");
     // The same again, whatever the processors do.
-    let again = command(&["--repeats", "1", "--out", "again.sqlite", "--json"]);
-    let again: Value = serde_json::from_str(&bench.run(&again).expect(0)).expect("JSON");
+    let again = simulate("again.sqlite");
     assert_eq!(again["rungs"], analysis["rungs"]);
     assert_eq!(again["curves"], analysis["curves"]);
     assert_eq!(bench.left_on_host(), Vec::<String>::new());
