@@ -233,7 +233,7 @@ impl Cleaner {
             self.begin_round(now);
             return Some(CleanerWork::Tail { most: self.io_capacity_max });
         }
-        if !is_due && !(has_target && pool.needs_frames) {
+        if !(is_due || has_target && pool.needs_frames) {
             return None;
         }
         self.begin_round(now);

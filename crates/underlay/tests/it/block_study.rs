@@ -342,10 +342,9 @@ fn a_curve_in_virtual_time_has_the_record_of_a_real_one() {
         value.as_f64().or(value["value"].as_f64()).expect("a number")
     };
     assert_eq!(points.len(), 5);
-    for at in 0..3 {
-        let kept = field(at, "done_per_second") / field(at, "offered_per_second");
-        assert!((kept - 1.0).abs() < 0.02, "{kept} of {:#}", points[at]);
-    }
+    let kept = (0..3).map(|at| field(at, "done_per_second") / field(at, "offered_per_second"));
+    let kept: Vec<f64> = kept.collect();
+    assert!(kept.iter().all(|share| (share - 1.0).abs() < 0.02), "{curve:#}");
     assert!(field(4, "done_per_second") < 0.9 * field(4, "offered_per_second"), "{curve:#}");
     let latencies: Vec<f64> = (0..3).map(|at| field(at, "mean_ns")).collect();
     assert!(latencies.is_sorted() && latencies[0] < 1e6, "{latencies:?}");
