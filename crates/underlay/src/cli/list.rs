@@ -170,7 +170,7 @@ impl Facts {
             }
         }
         if full.as_ref().is_some_and(|plan| plan.workload.kind.block().is_some()) {
-            // By `underlay simulate --study`.
+            // By `underlay run --simulate`.
             evidence.push("simulated");
         }
         Facts {

@@ -68,25 +68,6 @@ pub struct Load {
     write_buffer: Option<Bytes>,
 }
 
-/// The options as they are when none is given.
-impl Default for Load {
-    fn default() -> Load {
-        Load {
-            workload: "4k-random-70-30".to_string(),
-            volumes: 1,
-            size: default_size(),
-            threads: 1,
-            queue_depth: 32,
-            rate: None,
-            curve: false,
-            seconds: 10.0,
-            warm_up: 0.5,
-            stack: None,
-            write_buffer: None,
-        }
-    }
-}
-
 /// A size as people write it on the command line.
 fn default_size() -> Bytes {
     Bytes::from_gib(10)
