@@ -12,7 +12,7 @@ use underlay_core::series::Layer;
 use underlay_core::{Dilation, Histogram, Nanos};
 use underlay_database::managed::Install;
 use underlay_record::conventions::{document, source};
-use underlay_record::{Interval, PhaseKind, RunId, Source, SourceStatus};
+use underlay_record::{Interval, PhaseKind, RunId};
 use underlay_simulation::block_study::{BlockRun, Counted, Length, Load, LoadSecond};
 use underlay_study::{BlockPlan, DesignPlan, Plan, RunPlan};
 use underlay_workload::block::SHAPE;
@@ -313,13 +313,7 @@ impl<'a> Series<'a> {
             if counters.is_empty() {
                 continue;
             }
-            let source = Source {
-                index,
-                name: name.to_string(),
-                layer,
-                status: SourceStatus::Available,
-                series: counters.series(),
-            };
+            let source = counters.source(index, name, layer);
             recorder.source(self.run, &source).during("write the record")?;
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Counters of a simulated run, as samplers of a real one read them. What they count is said where they are added to.
 
 use std::collections::BTreeMap;
-use underlay_core::series::SeriesSpec;
+use underlay_core::series::{Layer, SeriesSpec};
 use underlay_model::cluster::HostUse;
+use underlay_record::{Source, SourceStatus};
 
 /// Bytes of a sector in the kernel's statistics.
 const SECTOR_BYTES: f64 = 512.0;
@@ -46,8 +47,7 @@ impl Counters {
         self.0.is_empty()
     }
 
-    /// What samplers say of them.
-    pub fn series(&self) -> Vec<SeriesSpec> {
+    fn series(&self) -> Vec<SeriesSpec> {
         let named = self.0.iter();
         named.map(|(name, (_, unit))| SeriesSpec::counter(name.clone(), *unit)).collect()
     }
@@ -55,5 +55,16 @@ impl Counters {
     /// Their values.
     pub fn values(&self) -> Vec<f64> {
         self.0.values().map(|(value, _)| *value).collect()
+    }
+
+    /// As a source of a run, with that number and name.
+    pub fn source(&self, index: u32, name: &str, layer: Layer) -> Source {
+        Source {
+            index,
+            name: name.to_string(),
+            layer,
+            status: SourceStatus::Available,
+            series: self.series(),
+        }
     }
 }

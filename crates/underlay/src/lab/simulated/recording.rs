@@ -13,9 +13,7 @@ use underlay_engine::station::Station;
 use underlay_engine::{DatabaseResult, EngineRun, EngineSpec, Scenario, WorkloadSpec};
 use underlay_model::cluster::HostUse;
 use underlay_record::conventions::{document, source};
-use underlay_record::{
-    Interval, RunId, Source, SourceStatus, TransactionTick, WaitCount, WaitKey, WaitWindow,
-};
+use underlay_record::{Interval, RunId, TransactionTick, WaitCount, WaitKey, WaitWindow};
 use underlay_simulation::databases::{Second, counted};
 use underlay_study::{DesignPlan, EngineKind, Plan};
 
@@ -156,13 +154,7 @@ impl<'a> Recording<'a> {
         let mut recorder = self.recorder.lock();
         let present = sources.into_iter().filter(|(.., counters)| !counters.is_empty());
         for (index, name, layer, counters) in present {
-            let source = Source {
-                index,
-                name: name.to_string(),
-                layer,
-                status: SourceStatus::Available,
-                series: counters.series(),
-            };
+            let source = counters.source(index, name, layer);
             recorder.source(self.run, &source).during("write the record")?;
         }
         Ok(())
