@@ -148,6 +148,7 @@ impl Database {
 
     pub(crate) fn writer_round<T: Target>(&mut self, core: &mut Core<T>) {
         let mut pages = Vec::new();
+        let clock = self.clock(core.now);
         let delay = match (&mut self.engine, &mut self.pool) {
             (Engine::Postgresql(engine), Pool::Clock(pool)) => {
                 let misses = std::mem::take(&mut engine.misses) as f64;
@@ -171,8 +172,8 @@ impl Database {
                 delay
             }
             (Engine::Innodb(engine), _) => {
-                let next = engine.cleaner.next_timer(core.now);
-                core.timers.set(next, Timer::Writer { database: self.number });
+                let wait = engine.cleaner.next_timer(clock) - clock;
+                core.timers.set(core.now + wait, Timer::Writer { database: self.number });
                 return self.clean(core);
             }
             (Engine::Postgresql(_), Pool::Midpoint(_)) => {
@@ -185,6 +186,7 @@ impl Database {
     }
 
     pub(crate) fn checkpointer_round<T: Target>(&mut self, core: &mut Core<T>) {
+        let clock = self.clock(core.now);
         let (Engine::Postgresql(engine), Pool::Clock(pool)) = (&mut self.engine, &mut self.pool)
         else {
             return;
@@ -194,7 +196,7 @@ impl Database {
         let work = if engine.kernel.urgent() > URGENT_MAX {
             CheckpointWork::None
         } else {
-            engine.checkpointer.work(core.now, inserted, engine.kernel.written(), &mut due)
+            engine.checkpointer.work(clock, inserted, engine.kernel.written(), &mut due)
         };
         let mut written = 0;
         for page in due {
@@ -210,7 +212,7 @@ impl Database {
             CheckpointWork::Begin { is_forced } => {
                 engine.kernel.counters.checkpoints_forced += u64::from(is_forced);
                 let dirty = pool.dirty_pages().collect();
-                engine.checkpointer.begin(core.now, inserted, dirty);
+                engine.checkpointer.begin(clock, inserted, dirty);
             }
             CheckpointWork::Synchronise => {
                 let goal = engine.kernel.synchronise();

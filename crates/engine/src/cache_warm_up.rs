@@ -10,14 +10,19 @@ use crate::script::Script;
 use underlay_core::Nanos;
 
 impl Database {
-    /// Touches what transactions touch, without anything else of them but, where they are `kept`, the new versions of rows.
+    /// Touches what transactions touch, without anything else of them; or, where they are `kept`, with
+    /// the new versions of rows and dirty pages.
     pub(crate) fn warm_caches(&mut self, transactions: u64, kept: bool) {
         if self.spec.workload.is_job() {
             return;
         }
-        self.source.freeze(!kept);
-        self.touch_all(transactions);
-        self.source.freeze(false);
+        if kept {
+            self.pass_all(transactions);
+        } else {
+            self.source.freeze(true);
+            self.touch_all(transactions);
+            self.source.freeze(false);
+        }
         self.pool.take_counters();
         self.engine.take();
     }
@@ -34,6 +39,7 @@ impl Database {
         self.pool = other.pool.clone();
         self.created = other.created.clone();
         self.engine = other.engine.clone();
+        self.log = other.log.clone();
         self.source.restore(&other.source);
     }
 

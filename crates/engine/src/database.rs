@@ -43,6 +43,8 @@ pub(crate) struct Database {
     pub(crate) sessions: Vec<Session>,
     /// Users that work, the first ones; the others rest.
     pub(crate) active: u32,
+    /// Time that was skipped.
+    pub(crate) skipped: Nanos,
     pub(crate) pool: Pool,
     pub(crate) unread: UnreadMisses,
     /// Pages behind those that were loaded, which have been made since.
@@ -117,6 +119,7 @@ impl Database {
             source: Source::new(&spec.workload, &spec.engine, &demands, users, seed),
             sessions: (0..users).map(|_| Session::new()).collect(),
             active: users,
+            skipped: Nanos::ZERO,
             pool,
             unread: UnreadMisses::default(),
             created: PageSet::default(),
@@ -140,6 +143,12 @@ impl Database {
             layout,
             spec: spec.clone(),
         }
+    }
+
+    /// The time of its pool, its checkpointer and its page cleaner, which does not stand still while
+    /// time is skipped.
+    pub(crate) fn clock(&self, now: Nanos) -> Nanos {
+        now + self.skipped
     }
 
     pub(crate) fn path(&self) -> IoPath {
@@ -255,7 +264,7 @@ impl Database {
             // whether it is the page's first one.
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());
             let writes = touch.writes || self.engine.is_unhinted(touch.page);
-            let touched = self.pool.touch(core.now, touch.page, writes, position);
+            let touched = self.pool.touch(self.clock(core.now), touch.page, writes, position);
             if touch.writes && self.pool.dirty() > dirty {
                 self.engine.changed(position, touch.page);
             }

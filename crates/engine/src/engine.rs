@@ -141,6 +141,13 @@ impl Engine {
         if logged.insert(page) || !did_exist { 0 } else { u64::from(image_bytes) }
     }
 
+    /// Every page has to have an image again, as if a checkpoint had begun.
+    pub(crate) fn forget_images(&mut self) {
+        if let Engine::Postgresql(engine) = self {
+            engine.images.1.clear();
+        }
+    }
+
     /// The log is written through the page cache, and stays there until it is evicted; as relation `log`, because it
     /// has none. InnoDB's goes past it.
     pub(crate) fn log_enters_cache(

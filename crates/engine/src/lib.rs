@@ -67,6 +67,8 @@ mod database;
 
 mod cache_warm_up;
 
+mod skipped_time;
+
 mod window_result;
 
 mod write_throttle;
@@ -114,6 +116,7 @@ pub use job_spec::{BackupSpec, BatchSpec};
 pub use result::{DatabaseResult, EngineRun, HostResult, JobOperation, JobResult};
 pub use settings::{InnodbSettings, PostgresqlSettings};
 pub use simulation::{Simulation, Window};
+pub use skipped_time::Skip;
 pub use spec::{
     ClientSpec, DatabaseSpec, EngineSpec, HostSpec, Load, Scenario, ScenarioProblem, VolumeUse,
     WorkloadSpec,

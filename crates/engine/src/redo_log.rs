@@ -77,6 +77,21 @@ impl RedoLog {
         self.inserted - self.flushed
     }
 
+    /// Where a position is in the ring.
+    pub(crate) fn place(&self, position: u64) -> u64 {
+        position % self.ring_bytes
+    }
+
+    /// So many bytes were inserted and made durable before what is under way, and are not counted.
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.inserted += bytes;
+        self.flushed += bytes;
+        if let Some(to) = &mut self.flushing_to {
+            *to += bytes;
+        }
+        self.waiting.iter_mut().for_each(|(position, _)| *position += bytes);
+    }
+
     /// A session waits until everything inserted so far is durable; false when it is.
     pub(crate) fn wait(&mut self, session: u32) -> bool {
         if self.flushed >= self.inserted {
@@ -109,7 +124,7 @@ impl RedoLog {
         let mut from = self.flushed / self.block_bytes * self.block_bytes;
         let end = to.next_multiple_of(self.block_bytes);
         while from < end {
-            let offset = from % self.ring_bytes;
+            let offset = self.place(from);
             let length = (end - from).min(WRITE_BYTES_MAX).min(self.ring_bytes - offset);
             writes.push((offset, length as u32));
             self.counters.written += length;
@@ -172,6 +187,22 @@ mod tests {
         assert_eq!((counted.inserted, counted.images, counted.commits), (8160, 8000, 3));
         assert_eq!((counted.written, counted.flushes), (16_384, 2));
         assert_eq!((counted.durable, log.pending()), (8160, 0));
+    }
+
+    #[test]
+    fn what_is_skipped_was_durable_before_the_flush_under_way() {
+        let mut log = RedoLog::new(8192, Bytes::from_mib(16));
+        log.insert(100, 0);
+        assert!(log.wait(1) && log.try_lead());
+        let mut writes = Vec::new();
+        log.begin_flush(&mut writes);
+        log.insert(50, 0);
+        assert!(log.wait(2));
+        log.skip(1 << 20);
+        assert_eq!((log.inserted(), log.pending()), ((1 << 20) + 150, 150));
+        log.end_flush();
+        assert_eq!((log.pop_durable(), log.pop_durable(), log.pending()), (Some(1), None, 50));
+        assert_eq!((log.take_counters().durable, log.place(17 << 20)), (100, 1 << 20));
     }
 
     #[test]

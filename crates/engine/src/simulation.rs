@@ -9,6 +9,7 @@ use crate::core_state::{Asker, Core, PURPOSES, Purpose, Task};
 use crate::database::Database;
 use crate::layout::Layout;
 use crate::result::{DatabaseResult, EngineRun, HostResult, IoResult, JobIoResult};
+use crate::skipped_time::Skip;
 use crate::spec::{Scenario, ScenarioProblem};
 use crate::station::Station;
 use crate::timers::{BackgroundTimer, Timer};
@@ -100,7 +101,7 @@ impl<T: Target> Simulation<T> {
         self.touch(transactions, false);
     }
 
-    /// The same with transactions that were made: rows have their new versions.
+    /// The same with transactions that were made: rows have their new versions, and pages are dirty.
     ///
     /// # Panics
     /// If users work already.
@@ -123,6 +124,14 @@ impl<T: Target> Simulation<T> {
                 None => rest[0].warm_caches(transactions, kept),
             }
         }
+    }
+
+    /// Skips time, of each database as its [`Skip`] says. Only between windows; nothing of it is counted. How many
+    /// transactions each has skipped.
+    pub fn skip(&mut self, skips: &[Skip]) -> Vec<u64> {
+        let now = self.core.now;
+        let each = self.databases.iter_mut().zip(skips);
+        each.map(|(database, skip)| database.skip(now, skip)).collect()
     }
 
     /// This many users of each database are active from now on, at most those of the scenario; the others end their

@@ -305,17 +305,15 @@ impl Checkpointer {
         written: u64,
         due: &mut Vec<PageId>,
     ) -> CheckpointWork {
-        let by_time = (now - self.begun).0 as f64 / self.timeout.0 as f64;
-        let by_log = (inserted - self.begun_at) as f64 / self.log_bytes as f64;
+        let by_log = self.place_by_log(inserted);
+        let place = self.place(now, inserted);
         match &mut self.stage {
-            Stage::Idle if by_time.max(by_log) >= 1.0 => {
-                CheckpointWork::Begin { is_forced: by_log >= 1.0 }
-            }
+            Stage::Idle if place >= 1.0 => CheckpointWork::Begin { is_forced: by_log >= 1.0 },
             Stage::Idle | Stage::Flushing => CheckpointWork::None,
             Stage::Writing { pages, next } => {
                 // Ahead of schedule it pauses; the faster of time and log sets the pace
                 // (`checkpoint_completion_target`).
-                let share = (by_time.max(by_log) / self.target).min(1.0);
+                let share = (place / self.target).min(1.0);
                 let until = (pages.len() as f64 * share).ceil() as usize;
                 if until > *next {
                     due.extend_from_slice(&pages[*next..until]);
@@ -329,6 +327,30 @@ impl Checkpointer {
             }
             Stage::Synchronising { goal } if written >= *goal => CheckpointWork::Flush,
             Stage::Synchronising { .. } => CheckpointWork::None,
+        }
+    }
+
+    /// When the last checkpoint began.
+    pub(crate) fn begun(&self) -> Nanos {
+        self.begun
+    }
+
+    /// How much of the way to the next checkpoint has passed, by time or by the amount of log: 1
+    /// when it is due.
+    pub(crate) fn place(&self, now: Nanos, inserted: u64) -> f64 {
+        let by_time = (now - self.begun).0 as f64 / self.timeout.0 as f64;
+        by_time.max(self.place_by_log(inserted))
+    }
+
+    fn place_by_log(&self, inserted: u64) -> f64 {
+        (inserted - self.begun_at) as f64 / self.log_bytes as f64
+    }
+
+    /// Whatever was handed to the kernel is on the volume: a checkpoint that waits for it is
+    /// complete.
+    pub(crate) fn end_if_written(&mut self) {
+        if matches!(self.stage, Stage::Synchronising { .. } | Stage::Flushing) {
+            self.stage = Stage::Idle;
         }
     }
 
@@ -353,9 +375,12 @@ impl Checkpointer {
         self.stage = Stage::Flushing;
     }
 
-    /// The checkpoint is complete.
+    /// The volume is flushed: the checkpoint is complete, unless time was skipped and the next one
+    /// has begun.
     pub(crate) fn end(&mut self) {
-        self.stage = Stage::Idle;
+        if matches!(self.stage, Stage::Flushing) {
+            self.stage = Stage::Idle;
+        }
     }
 }
 

@@ -125,6 +125,17 @@ impl Source {
         }
     }
 
+    /// Whether a user has drawn a transaction that has not begun.
+    pub(crate) fn has_drawn(&self, user: u32) -> bool {
+        match self {
+            Source::Tpcc(source) => source.has_drawn(user),
+            Source::Sysbench(source) => source.has_drawn(user),
+            Source::DvdStore(source) => source.has_drawn(user),
+            // Sessions of jobs do not draw ahead.
+            Source::Batch(_) | Source::Warehouse(_) | Source::NoTransactions => false,
+        }
+    }
+
     /// Writes the transaction down that was drawn for a user, at the moment when it begins.
     pub(crate) fn write_down(&mut self, user: u32, script: &mut Script) {
         match self {

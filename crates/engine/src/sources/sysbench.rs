@@ -107,6 +107,10 @@ impl SysbenchSource {
         kind
     }
 
+    pub(crate) fn has_drawn(&self, user: u32) -> bool {
+        self.drawn[user as usize].is_some()
+    }
+
     pub(crate) fn write_down(&mut self, user: u32, script: &mut Script) {
         let transaction = self.drawn[user as usize].take();
         let transaction = transaction.expect("a transaction is drawn before it begins");

@@ -11,5 +11,6 @@ mod monotonicity;
 mod pools;
 mod sanity;
 mod scenario;
+mod skipped_time;
 mod sysbench;
 mod warehouse;

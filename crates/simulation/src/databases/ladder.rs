@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use underlay_core::{Nanos, RootSeed};
 use underlay_engine::{
-    EngineRun, EngineSpec, JobResult, Scenario, ScenarioProblem, Simulation, Window,
+    EngineRun, EngineSpec, JobResult, Scenario, ScenarioProblem, Simulation, Skip, Window,
 };
 use underlay_model::cluster::HostUse;
 use underlay_study::{FaultPhase, ProcedurePlan};
@@ -37,6 +37,8 @@ pub struct Effort {
     pub cached_at_most: u64,
     /// Whether caches are filled before the first phase also where the study does not ask for it, and its warm-up is not cut.
     pub fills_caches: bool,
+    /// About how many transactions of all databases stand at most for what is left of a warm-up that was cut.
+    pub skipped_at_most: u64,
 }
 
 impl Effort {
@@ -47,6 +49,7 @@ impl Effort {
         warm_up_at_most: Nanos::from_secs(60),
         cached_at_most: 400_000,
         fills_caches: false,
+        skipped_at_most: 0,
     };
 
     /// Windows that end within 3 %: of studies, whose repeats narrow their answers further.
@@ -54,6 +57,7 @@ impl Effort {
         precision: Some(0.03),
         window_at_most: Nanos::from_secs(60),
         warm_up_at_most: Nanos::from_secs(20),
+        skipped_at_most: 400_000,
         ..Effort::PRECISE
     };
 
@@ -64,6 +68,7 @@ impl Effort {
         warm_up_at_most: Nanos(u64::MAX),
         cached_at_most: 2_000_000,
         fills_caches: false,
+        skipped_at_most: 0,
     };
 }
 
@@ -128,6 +133,8 @@ pub struct Ladder<'a> {
     effort: Effort,
     /// How long users warm up.
     warm_up: Nanos,
+    /// Where the cycle of checkpoints of each database is after the warm-up; none where it is not cut.
+    places: Vec<f64>,
     /// The end of the last second.
     now: Nanos,
     /// What the cluster's hosts had been used by the end of the last second.
@@ -178,6 +185,7 @@ impl<'a> Ladder<'a> {
             procedure,
             effort,
             warm_up: procedure.warm_up,
+            places: Vec::new(),
             now: Nanos::ZERO,
             used,
             counted,
@@ -188,6 +196,7 @@ impl<'a> Ladder<'a> {
         let to_fill = transactions_to_fill(scenario).min(effort.cached_at_most);
         if procedure.warm_up > effort.warm_up_at_most && !is_timed {
             ladder.warm_up = effort.warm_up_at_most;
+            ladder.places = cycle_places(scenario.databases.len(), seed);
             ladder.simulation.warm_by_load(to_fill);
         } else if procedure.cache_warm_up > Nanos::ZERO || effort.fills_caches {
             ladder.simulation.warm_caches(to_fill);
@@ -211,17 +220,35 @@ impl<'a> Ladder<'a> {
         let length = self.warm_up;
         let top = self.procedure.warm_up_users();
         let mut passed = Nanos::ZERO;
+        let mut last = LastQuarter::default();
         while passed < length {
             let share = passed.as_secs_f64() / length.as_secs_f64();
             let users = (f64::from(top) * share / 0.75).ceil() as u32;
             self.simulation.set_users(users.clamp(1, top));
             let second = self.second(length.saturating_sub(passed));
             passed = Nanos(passed.0 + second.run.length().0);
+            if share >= 0.75 {
+                last.add(&second.run);
+            }
             if !each(Stage::WarmUp, top, &second) {
                 return false;
             }
         }
+        self.skip(&last);
         true
+    }
+
+    /// Skips the rest of a warm-up that was cut.
+    fn skip(&mut self, last: &LastQuarter) {
+        let skips = self.places.iter().zip(&last.transactions).map(|(place, transactions)| {
+            let rate_per_second = *transactions as f64 / last.length.as_secs_f64();
+            let transactions_at_most = self.effort.skipped_at_most / self.places.len() as u64;
+            Skip { place: *place, rate_per_second, transactions_at_most }
+        });
+        let skips: Vec<Skip> = skips.collect();
+        if self.effort.skipped_at_most > 0 {
+            self.simulation.skip(&skips);
+        }
     }
 
     /// Lets so many users of each database work, and measures them.
@@ -316,6 +343,31 @@ impl<'a> Ladder<'a> {
         self.used = now;
         Second { run, hosts }
     }
+}
+
+/// What databases did in the last quarter of the warm-up, in which all users work.
+#[derive(Default)]
+struct LastQuarter {
+    length: Nanos,
+    /// Per database.
+    transactions: Vec<u64>,
+}
+
+impl LastQuarter {
+    fn add(&mut self, run: &EngineRun) {
+        self.length += run.length();
+        self.transactions.resize(run.databases.len(), 0);
+        for (sum, database) in self.transactions.iter_mut().zip(&run.databases) {
+            *sum += database.types.iter().map(|it| it.committed + it.rolled_back).sum::<u64>();
+        }
+    }
+}
+
+/// Places in the cycle of checkpoints, from a random one on: those of several databases are as far from each other as can
+/// be, so that together they are like a whole cycle.
+fn cycle_places(databases: usize, seed: RootSeed) -> Vec<f64> {
+    let first = seed.child("ladder.cycle", 0).0 as f64 / u64::MAX as f64;
+    (0..databases).map(|number| (number as f64 + first) / databases as f64).collect()
 }
 
 /// Transactions after which caches are about full: each touches some pages that the others do not.

@@ -308,6 +308,33 @@ fn caches_are_empty_where_all_load_is_simulated_and_full_after_a_long_warm_up() 
 }
 
 #[test]
+fn a_warm_up_that_is_cut_ends_in_a_cycle_of_checkpoints() {
+    let text = study("cpus = 1\nmemory-limit = \"512MiB\"", "");
+    let plan = planned(text.replace("warm-up = \"1s\"", "warm-up = \"1h\""));
+    let design = &plan.designs[0];
+    let made = scenario(&plan, design, 2, &ASSUMED).expect("a scenario");
+    let pages = |effort: Effort, seed| {
+        let target = DesignTarget::new(design, RootSeed(2)).expect("devices");
+        let ladder = Ladder::new((target, &made), &plan.procedure, effort, RootSeed(seed));
+        let mut ladder = ladder.expect("a scenario");
+        let mut pages = 0;
+        let mut each = |stage, _, second: &Second| {
+            if stage == Stage::Measure {
+                pages += second.run.databases[0].writers.checkpoint_pages;
+            }
+            true
+        };
+        assert!(ladder.warm_up(&mut each));
+        ladder.rung(2, &mut each);
+        pages
+    };
+    // In a tenth of the cycle nothing is left to be written.
+    let found: Vec<u64> = (1..=4).map(|seed| pages(Effort::OF_STUDIES, seed)).collect();
+    assert!(found.iter().filter(|pages| **pages > 100).count() >= 3, "{found:?}");
+    assert_eq!(pages(Effort { skipped_at_most: 0, ..Effort::OF_STUDIES }, 1), 0);
+}
+
+#[test]
 fn rungs_follow_each_other_on_one_database() {
     let plan = planned(study("cpus = 1\nmemory-limit = \"512MiB\"", ""));
     let design = &plan.designs[0];
