@@ -121,6 +121,9 @@ echo "== cost of observing: CPU time of the samplers beside a server with 64 ses
 '
 
 echo "== predictions: two designs predicted from the record of a third, against their own measurement"
-"$examples/prediction_error" --repeats 3 --measure 20 --json "$out/prediction-error.json"
+for workload in tpcc sysbench dvdstore; do
+	"$examples/prediction_error" --repeats 3 --measure 20 --workload "$workload" \
+		--json "$out/prediction-error-$workload.json"
+done
 
 echo "written: $(echo "$out"/*.json)"

@@ -211,8 +211,7 @@ impl Database {
             CheckpointWork::None => {}
             CheckpointWork::Begin { is_forced } => {
                 engine.kernel.counters.checkpoints_forced += u64::from(is_forced);
-                let dirty = pool.dirty_pages().collect();
-                engine.checkpointer.begin(clock, inserted, dirty);
+                engine.checkpointer.begin(clock, inserted, pool.dirty_pages());
             }
             CheckpointWork::Synchronise => {
                 let goal = engine.kernel.synchronise();

@@ -357,22 +357,6 @@ impl Cleaner {
         self.ready.pop_front().or_else(|| self.batch.pop()).or_else(|| self.chosen.pop_front())
     }
 
-    /// Puts page writes aside that are under way, so that rounds of time that is skipped do not wait
-    /// for them.
-    pub(crate) fn set_aside(&mut self) -> VecDeque<u64> {
-        std::mem::take(&mut self.in_flight)
-    }
-
-    /// They go on.
-    pub(crate) fn put_back(&mut self, in_flight: VecDeque<u64>) {
-        self.in_flight = in_flight;
-    }
-
-    /// How old a checkpoint may be, in bytes of the redo log.
-    pub(crate) fn hard_age(&self) -> u64 {
-        self.limits.hard_age
-    }
-
     /// The batch is in the doublewrite buffer, which must be flushed.
     pub(crate) fn doublewritten(&mut self) {
         self.stage = Stage::Flush;

@@ -1,13 +1,15 @@
 //! Time that is skipped: what transactions leave behind in a database, without the time they take.
 //!
-//! A window of a minute after a clean start shows no checkpoint: no page images, no pages that are
-//! written because they are old. On a real server checkpoints follow each other, and a window lies
-//! anywhere in their cycle. So transactions are carried out at once, until a whole cycle has passed
-//! and the next one has come to a given place. They touch and change pages, log, and let the
-//! checkpointer or the page cleaner work, whose writes take no time. Transactions that are under
-//! way go on afterwards as if nothing had been.
+//! A window of a minute after a clean start shows no checkpoint of PostgreSQL: no page images but
+//! those of a cycle that has just begun, and no pages that the checkpointer writes. On a real server
+//! checkpoints follow each other, and a window lies anywhere in their cycle. So transactions are
+//! carried out at once, until a whole cycle has passed and the next one has come to a given place.
+//! They touch and change pages, log, and let the checkpointer work, whose writes take no time.
+//! Transactions that are under way go on afterwards as if nothing had been.
 //!
-//! Not here: what the skipped writes do to the storage and to the kernel's dirty pages, autoanalyze.
+//! Not here: what the skipped writes do to the storage and to the kernel's dirty pages, autoanalyze,
+//! InnoDB. Its page cleaner has no cycle: it is behind where the storage does not keep up with it,
+//! which takes time.
 
 use crate::cleaner::{CleanerWork, PoolState};
 use crate::database::Database;
@@ -25,13 +27,12 @@ const LOOK: u64 = 256;
 pub struct Skip {
     /// Transactions per second of the database.
     pub rate_per_second: f64,
-    /// How much of the time between two checkpoints of PostgreSQL has passed when time goes on: from
-    /// 0, when one begins, to below 1. InnoDB's page cleaner has no cycle: it has what it has after
-    /// twice the redo log's capacity.
+    /// How much of the time between two checkpoints has passed when time goes on: from 0, when one
+    /// begins, to below 1.
     pub place: f64,
     /// About how many transactions are carried out at most. If the skipped time has more, each stands
-    /// for several in time and log, but not in pages: where caches are full of dirty pages, more
-    /// transactions change little.
+    /// for several in time and log. Of pages there are as many fewer: of those that the checkpointer
+    /// would write, too.
     pub transactions_at_most: u64,
 }
 
@@ -43,6 +44,9 @@ struct Progress {
     last: f64,
     /// How many transactions each one stands for.
     stands_for: f64,
+    /// Pages that the checkpointer would have written, of which one more is written when there are
+    /// `stands_for` of them.
+    owed: f64,
 }
 
 impl Progress {
@@ -54,25 +58,28 @@ impl Progress {
         self.stands_for = if needed.is_finite() { needed.max(1.0) } else { 1.0 };
         self.last = now;
     }
+
+    /// Whether a page that is due is written.
+    fn is_written(&mut self) -> bool {
+        self.owed += 1.0;
+        let is_written = self.owed >= self.stands_for;
+        if is_written {
+            self.owed -= self.stands_for;
+        }
+        is_written
+    }
 }
 
 impl Database {
-    /// Skips time. How many transactions were carried out.
+    /// Skips time. How many transactions were carried out: none where there is no cycle.
     pub(crate) fn skip(&mut self, now: Nanos, skip: &Skip) -> u64 {
-        if self.spec.workload.is_job() || self.active == 0 {
+        let has_cycle = matches!(self.engine, Engine::Postgresql(_));
+        if !has_cycle || self.spec.workload.is_job() || self.active == 0 {
             return 0;
         }
         let interval_ns = 1e9 / skip.rate_per_second.max(1e-3);
-        let under_way = match &mut self.engine {
-            Engine::Postgresql(_) => None,
-            Engine::Innodb(engine) => Some(engine.cleaner.set_aside()),
-        };
-        let target = match &self.engine {
-            Engine::Postgresql(_) => 1.0 + skip.place,
-            Engine::Innodb(_) => 2.0,
-        };
-        let mut progress = Progress { target, last: 0.0, stands_for: 1.0 };
-        let first = self.log.inserted();
+        let mut progress =
+            Progress { target: 1.0 + skip.place, last: 0.0, stands_for: 1.0, owed: 0.0 };
         let mut script = Script::default();
         let mut passed = 0;
         // When a checkpoint has begun, and how long after the one before it.
@@ -88,35 +95,27 @@ impl Database {
             passed += 1;
             self.skipped += Nanos((interval_ns * progress.stands_for).round() as u64);
             let (now, position) = (self.clock(now), self.log.inserted());
-            let (is_there, cycles) = match (&mut self.engine, &mut self.pool) {
-                (Engine::Postgresql(engine), Pool::Clock(pool)) => {
-                    let before = engine.checkpointer.begun();
-                    if engine.checkpoint_at_once(now, position, pool) && cycle.is_none() {
-                        cycle = Some((now, now - before));
-                    }
-                    let is_there = cycle.is_some_and(|(begun, length)| {
-                        (now - begun).as_secs_f64() >= skip.place * length.as_secs_f64()
-                    });
-                    let begun = f64::from(u8::from(cycle.is_some()));
-                    (is_there, begun + engine.checkpointer.place(now, position))
-                }
-                (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
-                    engine.cleaner.logged(position);
-                    engine.clean_at_once(now, position, pool, false);
-                    let cycles = (position - first) as f64 / engine.cleaner.hard_age() as f64;
-                    (cycles >= target, cycles)
-                }
-                _ => unreachable!("an engine has its own kind of pool"),
+            let (Engine::Postgresql(engine), Pool::Clock(pool)) =
+                (&mut self.engine, &mut self.pool)
+            else {
+                unreachable!("only PostgreSQL has a cycle")
             };
+            let before = engine.checkpointer.begun();
+            let has_begun = engine.checkpoint_at_once((now, position), pool, &mut progress);
+            if has_begun && cycle.is_none() {
+                cycle = Some((now, now - before));
+            }
+            let is_there = cycle.is_some_and(|(begun, length)| {
+                (now - begun).as_secs_f64() >= skip.place * length.as_secs_f64()
+            });
             if is_there {
                 break;
             }
             if passed.is_multiple_of(LOOK) {
+                let begun = f64::from(u8::from(cycle.is_some()));
+                let cycles = begun + engine.checkpointer.place(now, position);
                 progress.look(cycles, skip.transactions_at_most.saturating_sub(passed));
             }
-        }
-        if let (Engine::Innodb(engine), Some(under_way)) = (&mut self.engine, under_way) {
-            engine.cleaner.put_back(under_way);
         }
         // What was counted belongs to no window.
         self.pool.take_counters();
@@ -207,7 +206,12 @@ impl Database {
 
 impl Postgresql {
     /// Lets the checkpointer do all that is due. Whether a checkpoint has begun.
-    fn checkpoint_at_once(&mut self, now: Nanos, position: u64, pool: &mut ClockSweep) -> bool {
+    fn checkpoint_at_once(
+        &mut self,
+        (now, position): (Nanos, u64),
+        pool: &mut ClockSweep,
+        progress: &mut Progress,
+    ) -> bool {
         let mut has_begun = false;
         let mut due = Vec::new();
         loop {
@@ -215,7 +219,7 @@ impl Postgresql {
             let written = self.kernel.written();
             let work = self.checkpointer.work(now, position, written, &mut due);
             for page in due.drain(..) {
-                if pool.clean(page) {
+                if progress.is_written() && pool.clean(page) {
                     self.page_cache.pass_through(page);
                 }
             }
@@ -223,7 +227,7 @@ impl Postgresql {
                 CheckpointWork::None => return has_begun,
                 CheckpointWork::Begin { .. } => {
                     has_begun = true;
-                    self.checkpointer.begin(now, position, pool.dirty_pages().collect());
+                    self.checkpointer.begin(now, position, pool.dirty_pages());
                 }
                 CheckpointWork::Synchronise => self.checkpointer.synchronise(written),
                 CheckpointWork::Flush => self.checkpointer.flush(),

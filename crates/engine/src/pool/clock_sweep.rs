@@ -217,9 +217,11 @@ impl<P: Places> ClockSweep<P> {
         self.dirty = 0;
     }
 
-    /// Every dirty page, in no order.
-    pub fn dirty_pages(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.frames.iter().filter(|frame| frame.is_dirty()).map(|frame| frame.page())
+    /// Every dirty page, in no order. The list takes no more memory than it needs: a pool has millions of pages.
+    pub(crate) fn dirty_pages(&self) -> Vec<PageId> {
+        let mut pages = Vec::with_capacity(self.dirty as usize);
+        pages.extend(self.frames.iter().filter(|it| it.is_dirty()).map(|it| it.page()));
+        pages
     }
 
     /// Appends the dirty pages that give way next, at most `most` of them, until `wanted` frames

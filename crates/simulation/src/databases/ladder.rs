@@ -57,7 +57,7 @@ impl Effort {
         precision: Some(0.03),
         window_at_most: Nanos::from_secs(60),
         warm_up_at_most: Nanos::from_secs(20),
-        skipped_at_most: 400_000,
+        skipped_at_most: 200_000,
         ..Effort::PRECISE
     };
 
