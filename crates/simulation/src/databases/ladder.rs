@@ -147,7 +147,8 @@ pub struct Ladder<'a> {
 
 impl<'a> Ladder<'a> {
     /// A run before its warm-up: the storage had the phase `settle` to itself. Caches begin empty, as those of a server that
-    /// has just been started. Where the warm-up is cut, they are filled with transactions until they are about full.
+    /// has just been started. Where the warm-up is cut, they are filled with transactions until they are about full. What is left of it is
+    /// skipped at its end.
     ///
     /// `scenario` has [`ProcedurePlan::users_at_once`] users. Its background work never begins.
     ///
