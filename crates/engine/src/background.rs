@@ -148,7 +148,6 @@ impl Database {
 
     pub(crate) fn writer_round<T: Target>(&mut self, core: &mut Core<T>) {
         let mut pages = Vec::new();
-        let clock = self.clock(core.now);
         let delay = match (&mut self.engine, &mut self.pool) {
             (Engine::Postgresql(engine), Pool::Clock(pool)) => {
                 let misses = std::mem::take(&mut engine.misses) as f64;
@@ -172,8 +171,8 @@ impl Database {
                 delay
             }
             (Engine::Innodb(engine), _) => {
-                let wait = engine.cleaner.next_timer(clock) - clock;
-                core.timers.set(core.now + wait, Timer::Writer { database: self.number });
+                let next = engine.cleaner.next_timer(core.now);
+                core.timers.set(next, Timer::Writer { database: self.number });
                 return self.clean(core);
             }
             (Engine::Postgresql(_), Pool::Midpoint(_)) => {

@@ -145,8 +145,7 @@ impl Database {
         }
     }
 
-    /// The time of its pool, its checkpointer and its page cleaner, which does not stand still while
-    /// time is skipped.
+    /// The time of its checkpointer, which does not stand still while time is skipped.
     pub(crate) fn clock(&self, now: Nanos) -> Nanos {
         now + self.skipped
     }
@@ -264,7 +263,7 @@ impl Database {
             // whether it is the page's first one.
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());
             let writes = touch.writes || self.engine.is_unhinted(touch.page);
-            let touched = self.pool.touch(self.clock(core.now), touch.page, writes, position);
+            let touched = self.pool.touch(core.now, touch.page, writes, position);
             if touch.writes && self.pool.dirty() > dirty {
                 self.engine.changed(position, touch.page);
             }

@@ -30,7 +30,6 @@ impl Database {
     fn next_pages<T: Target>(&mut self, core: &mut Core<T>) -> Option<u64> {
         let number = self.number;
         let has_starved = !self.starved.is_empty();
-        let now = self.clock(core.now);
         let (Engine::Innodb(engine), Pool::Midpoint(pool)) = (&mut self.engine, &mut self.pool)
         else {
             return None;
@@ -45,7 +44,8 @@ impl Database {
             needs_frames: has_starved || pool.needs_frames(depth),
         };
         let position = self.log.inserted();
-        let work = engine.cleaner.begin(now, position, &state, |page| pool.changed_at(page))?;
+        let work =
+            engine.cleaner.begin(core.now, position, &state, |page| pool.changed_at(page))?;
         let pages = match work {
             CleanerWork::Oldest { pages } => pages as u64,
             CleanerWork::Tail { most } => {

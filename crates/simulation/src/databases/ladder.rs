@@ -147,8 +147,8 @@ pub struct Ladder<'a> {
 
 impl<'a> Ladder<'a> {
     /// A run before its warm-up: the storage had the phase `settle` to itself. Caches begin empty, as those of a server that
-    /// has just been started. Where the warm-up is cut, they are filled with transactions until they are about full. What is left of it is
-    /// skipped at its end.
+    /// has just been started. Where the warm-up is cut, they are filled with transactions until they are about full, and
+    /// what is left of it is skipped at its end.
     ///
     /// `scenario` has [`ProcedurePlan::users_at_once`] users. Its background work never begins.
     ///
@@ -247,9 +247,7 @@ impl<'a> Ladder<'a> {
             Skip { place: *place, rate_per_second, transactions_at_most }
         });
         let skips: Vec<Skip> = skips.collect();
-        if self.effort.skipped_at_most > 0 {
-            self.simulation.skip(&skips);
-        }
+        self.simulation.skip(&skips);
     }
 
     /// Lets so many users of each database work, and measures them.
