@@ -79,10 +79,10 @@ impl Database {
             (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
                 while let Some(next) = engine.cleaner.next_request(|page| pool.changed_at(page)) {
                     let (request, purpose) = match next {
-                        CleanerRequest::Doublewrite { pages } => {
+                        CleanerRequest::Doublewrite { behind, pages } => {
                             engine.counters.doublewrite_pages += u64::from(pages);
-                            let request =
-                                Request::write(self.layout.doublewrite(), pages * page_bytes);
+                            let offset = self.layout.doublewrite() + u64::from(behind * page_bytes);
+                            let request = Request::write(offset, pages * page_bytes);
                             (request, Purpose::Doublewrite { database })
                         }
                         CleanerRequest::Page(page) => {
@@ -234,8 +234,9 @@ impl Database {
 
     /// A batch is in the doublewrite buffer.
     pub(crate) fn doublewritten<T: Target>(&mut self, core: &mut Core<T>) {
-        if let Engine::Innodb(engine) = &mut self.engine {
-            engine.cleaner.doublewritten();
+        if let Engine::Innodb(engine) = &mut self.engine
+            && engine.cleaner.doublewritten()
+        {
             self.flush_data(core);
         }
     }

@@ -25,6 +25,9 @@ use underlay_core::Nanos;
 
 /// Pages of a batch of the doublewrite buffer: two extents of 64 pages.
 const BATCH_PAGES: usize = 128;
+/// Pages of a request of a batch: of a buffer in memory the kernel puts 128 pages of 4 KiB into a request (loop
+/// devices, `max_segments`). A drive tells the beginning of a long write from scattered ones less well than its end.
+const PIECE_PAGES: usize = 32;
 /// Page writes in flight at most: what fits two batches; more would wait in the device.
 const IN_FLIGHT_MAX: usize = 256;
 /// How long the cleaner waits where nothing wakes it.
@@ -34,8 +37,12 @@ const ROUND: Nanos = Nanos::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     Idle,
-    /// The batch is written to the doublewrite buffer.
-    Doublewrite,
+    /// The batch is written to the doublewrite buffer: its pages that are on their way or there, and the pieces that are on
+    /// their way.
+    Doublewrite {
+        sent: usize,
+        under_way: usize,
+    },
     /// The doublewrite buffer is flushed.
     Flush,
 }
@@ -43,8 +50,8 @@ enum Stage {
 /// The next thing to ask of the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CleanerRequest {
-    /// Write so many pages to the doublewrite buffer.
-    Doublewrite { pages: u32 },
+    /// Write so many pages to the doublewrite buffer, behind so many others.
+    Doublewrite { behind: u32, pages: u32 },
     /// Write this page to its place.
     Page(PageId),
 }
@@ -346,8 +353,16 @@ impl Cleaner {
         if self.stage == Stage::Idle && self.ready.is_empty() && !self.chosen.is_empty() {
             let pages = self.chosen.len().min(BATCH_PAGES);
             self.batch.extend(self.chosen.drain(..pages));
-            self.stage = Stage::Doublewrite;
-            return Some(CleanerRequest::Doublewrite { pages: pages as u32 });
+            self.stage = Stage::Doublewrite { sent: 0, under_way: 0 };
+        }
+        if let Stage::Doublewrite { sent, under_way } = &mut self.stage
+            && *sent < self.batch.len()
+        {
+            let behind = *sent as u32;
+            let pages = (self.batch.len() - *sent).min(PIECE_PAGES);
+            *sent += pages;
+            *under_way += 1;
+            return Some(CleanerRequest::Doublewrite { behind, pages: pages as u32 });
         }
         None
     }
@@ -357,9 +372,15 @@ impl Cleaner {
         self.chosen.pop_front()
     }
 
-    /// The batch is in the doublewrite buffer, which must be flushed.
-    pub(crate) fn doublewritten(&mut self) {
-        self.stage = Stage::Flush;
+    /// A piece of the batch is in the doublewrite buffer. Whether it was the last one, and the buffer must be flushed.
+    pub(crate) fn doublewritten(&mut self) -> bool {
+        let Stage::Doublewrite { sent, under_way } = &mut self.stage else { return false };
+        *under_way -= 1;
+        let is_last = *under_way == 0 && *sent == self.batch.len();
+        if is_last {
+            self.stage = Stage::Flush;
+        }
+        is_last
     }
 
     /// The doublewrite buffer is flushed: pages can be written to their places.
@@ -423,16 +444,23 @@ mod tests {
         cleaner.choose_tail((0..200).map(|block| PageId::new(0, block)).collect());
         let batch = BATCH_PAGES as u32;
         let next = |cleaner: &mut Cleaner| cleaner.next_request(|_| Some(0));
-        assert_eq!(next(&mut cleaner), Some(CleanerRequest::Doublewrite { pages: batch }));
+        let piece = |behind| Some(CleanerRequest::Doublewrite { behind, pages: 32 });
+        for behind in [0, 32, 64, 96] {
+            assert_eq!(next(&mut cleaner), piece(behind), "all pieces at once");
+        }
         assert_eq!(next(&mut cleaner), None, "one batch at a time");
-        cleaner.doublewritten();
+        let are_last = [(); 4].map(|()| cleaner.doublewritten());
+        assert_eq!(are_last, [false, false, false, true]);
         assert_eq!(next(&mut cleaner), None, "not before it is flushed");
         cleaner.doublewrite_flushed();
         for block in 0..batch {
             let page = PageId::new(0, block);
             assert_eq!(next(&mut cleaner), Some(CleanerRequest::Page(page)));
         }
-        assert_eq!(next(&mut cleaner), Some(CleanerRequest::Doublewrite { pages: 72 }));
+        assert_eq!(next(&mut cleaner), piece(0));
+        assert_eq!(next(&mut cleaner), piece(32));
+        let last = Some(CleanerRequest::Doublewrite { behind: 64, pages: 8 });
+        assert_eq!(next(&mut cleaner), last);
         assert_eq!(cleaner.waiting(), 72);
     }
 
