@@ -126,8 +126,8 @@ const FORMS: [Form; Table::Undo as usize] = [
     heap("orders", Of::Orders, 120, 340),
     heap("orderlines", Of::Lines, 157, 460),
     heap("cust_hist", Of::Lines, 185, 420),
-    heap("reviews", Of::Reviews, 15, 28),
-    heap("reviews_helpfulness", Of::Ratings, 185, 480),
+    heap("reviews", Of::Reviews, 15, 27),
+    heap("reviews_helpfulness", Of::Ratings, 185, 467),
     leaf("customers_username", Of::Customers, 262, 640),
     leaf("customers_login", Of::Customers, 204, 480),
     leaf("cust_hist_customer", Of::Lines, 490, 1_000),
@@ -135,7 +135,7 @@ const FORMS: [Form; Table::Undo as usize] = [
     leaf("reviews_product", Of::Reviews, 900, 1_180),
     leaf("reviews_stars", Of::Reviews, 1_200, 1_390),
     leaf("reviews_product_stars", Of::Reviews, 550, 1_020),
-    leaf("reviews_helpfulness_review", Of::Ratings, 900, 1_180),
+    leaf("reviews_helpfulness_review", Of::Ratings, 900, 1_048),
     leaf("reviews_helpfulness_customer", Of::Ratings, 420, 1_180),
     leaf("products_words", Of::Products, 1_000, 600),
     leaf("products_kinds", Of::Products, 290, 300),
@@ -259,6 +259,14 @@ impl ShopPages {
         review * 41 / 2
     }
 
+    /// Where the ratings of a review are: the leaf of their index, and the page of their rows. On InnoDB
+    /// the index has the ratings themselves, and no row is read.
+    pub fn ratings_of(&self, review: u64) -> (PageId, Option<PageId>) {
+        let leaf = self.of_parent(Table::RatingsOfReview, review, self.rows(Table::Reviews));
+        let rows = || self.row(Table::Ratings, Self::first_rating(review));
+        (leaf, (!self.is_clustered).then(rows))
+    }
+
     /// A loaded order of a customer, `number` of them from 0.
     pub fn order_of(&self, customer: u64, number: u64) -> u64 {
         scatter_below(1 << 62 | customer << 8 | number, self.rows(Table::Orders))
@@ -324,7 +332,9 @@ mod tests {
             }
             assert!(is_inside(pages.scattered(Table::Logins, customers * 3)));
             let review = pages.review_of(9_999, 19);
-            assert!(is_inside(pages.row(Table::Ratings, ShopPages::first_rating(review))));
+            let (leaf, rows) = pages.ratings_of(review);
+            assert!(is_inside(leaf) && rows.is_none_or(is_inside));
+            assert_eq!(rows.is_none(), pages.is_clustered(), "InnoDB's index has the ratings");
             assert!(pages.order_of(19_999, 3) < pages.rows(Table::Orders));
         }
     }

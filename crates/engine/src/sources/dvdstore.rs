@@ -302,14 +302,14 @@ impl DvdStoreSource {
     fn read_reviews(&self, index: Table, product: u64, count: u64, script: &mut Script) {
         let pages = self.pages;
         script.read(pages.of_parent(index, product, pages.rows(Table::Products)));
-        let reviews = pages.rows(Table::Reviews);
         for number in 0..count {
             let review = pages.review_of(product, number);
             if !pages.is_clustered() {
                 script.read(pages.row(Table::Reviews, review));
             }
-            script.read(pages.of_parent(Table::RatingsOfReview, review, reviews));
-            script.read(pages.row(Table::Ratings, ShopPages::first_rating(review)));
+            let (leaf, rows) = pages.ratings_of(review);
+            script.read(leaf);
+            rows.into_iter().for_each(|page| script.read(page));
         }
     }
 
