@@ -5,6 +5,7 @@
 //! their upper levels are in memory wherever the leaves are worth a cache at all.
 
 pub mod dvdstore;
+pub(crate) mod leaf_splits;
 pub(crate) mod row_versions;
 pub mod sysbench;
 pub mod tpcc;

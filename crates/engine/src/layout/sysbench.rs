@@ -4,6 +4,7 @@
 //! Tables lie one behind the other in the same relations. What is inserted goes to the end.
 
 use super::Relation;
+use super::leaf_splits::LeafSplits;
 use super::row_versions::RowVersions;
 use crate::page::PageId;
 
@@ -92,6 +93,11 @@ impl SysbenchPages {
         RowVersions::new(ROWS, self.rows(), self.per.row as u32)
     }
 
+    /// Where the entries of the index on `k` are, on InnoDB.
+    pub(crate) fn leaf_splits(&self) -> LeafSplits {
+        LeafSplits::new(K, self.rows(), self.per.k)
+    }
+
     /// The leaf of a row's key and the page that it was loaded to.
     pub fn of_row(&self, row: u64) -> [PageId; 2] {
         let page = PageId::new(ROWS, (row / self.per.row) as u32);
@@ -101,7 +107,7 @@ impl SysbenchPages {
         [PageId::new(KEYS, (row / self.per.key) as u32), page]
     }
 
-    /// The leaf of an entry of the index on `k`, by its place among all entries of all tables.
+    /// The leaf of a loaded entry of the index on `k`, by its place among all entries of all tables.
     pub fn of_k(&self, place: u64) -> PageId {
         PageId::new(K, (place / self.per.k) as u32)
     }

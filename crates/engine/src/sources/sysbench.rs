@@ -7,6 +7,7 @@
 use crate::demand::{DemandProfile, TypeDemand};
 use crate::draw::scatter_below;
 use crate::layout::Relation;
+use crate::layout::leaf_splits::LeafSplits;
 use crate::layout::row_versions::RowVersions;
 use crate::layout::sysbench::SysbenchPages;
 use crate::page::PageId;
@@ -19,6 +20,8 @@ use underlay_workload::transactional::{Mix, User, Workload};
 /// Rows of a range that cost as much as a statement, and rows of a bulk insert.
 const ROWS_PER_UNIT: u32 = 25;
 const BULK_ROWS_PER_UNIT: u32 = 10;
+/// A leaf that is split logs the half that goes to the new one.
+const SPLIT_LOG_BYTES: u64 = 8_192;
 
 /// Users and database state.
 #[derive(Clone)]
@@ -29,6 +32,8 @@ pub(crate) struct SysbenchSource {
     demands: Vec<TypeDemand>,
     /// Where PostgreSQL has the rows; `None` where they are changed in place.
     heap: Option<RowVersions>,
+    /// Where InnoDB has the entries of the index.
+    leaves: Option<LeafSplits>,
     /// Whether new versions are left out.
     is_frozen: bool,
     /// Rows that were inserted at the end.
@@ -60,6 +65,7 @@ impl SysbenchSource {
         let pages = Self::pages(sysbench, engine);
         SysbenchSource {
             heap: (!pages.is_clustered()).then(|| pages.row_versions()),
+            leaves: pages.is_clustered().then(|| pages.leaf_splits()),
             is_frozen: false,
             users: (0..users).map(|user| sysbench.user(u64::from(user), seed)).collect(),
             drawn: (0..users).map(|_| None).collect(),
@@ -77,7 +83,7 @@ impl SysbenchSource {
         *self = SysbenchSource { users, ..other.clone() };
     }
 
-    /// Whether changes of rows leave no new versions from now on.
+    /// Whether changes of rows leave no new versions, and split no leaves, from now on.
     pub(crate) fn freeze(&mut self, is_frozen: bool) {
         self.is_frozen = is_frozen;
     }
@@ -182,27 +188,53 @@ impl SysbenchSource {
             _ => None,
         };
         script.change_row([key], page, moved);
+        let mut split = 0;
         if change != Change::Row || moved.is_some() {
             script.write(key);
-            // Where the entry goes is a value of the row and of how often it was changed.
+            // Where the entry goes is a value of the row and of how often it was changed; on InnoDB also where it was,
+            // because the old one is marked and purged.
             self.changes += 1;
-            let place = scatter_below(row ^ self.changes << 40, self.pages.rows());
-            script.write(self.pages.of_k(place));
+            let rows = self.pages.rows();
+            split = self.write_entry(scatter_below(row ^ self.changes << 40, rows), script);
+            self.remove_entry(scatter_below(1 << 63 | row ^ self.changes << 40, rows), script);
         }
-        script.end_step(Nanos(per_unit * units), log * units);
+        script.end_step(Nanos(per_unit * units), log * units + split);
+    }
+
+    /// An entry comes to a place of the index: bytes of log of a split.
+    fn write_entry(&mut self, place: u64, script: &mut Script) -> u64 {
+        let Some(leaves) = &mut self.leaves else {
+            script.write(self.pages.of_k(place));
+            return 0;
+        };
+        let split = if self.is_frozen { None } else { leaves.insert(place) };
+        script.write(leaves.page(place));
+        split.map_or(0, |page| {
+            script.write(page);
+            SPLIT_LOG_BYTES
+        })
+    }
+
+    fn remove_entry(&mut self, place: u64, script: &mut Script) {
+        if let Some(leaves) = &mut self.leaves {
+            script.write(leaves.page(place));
+            if !self.is_frozen {
+                leaves.remove(place);
+            }
+        }
     }
 
     /// Inserts rows at the end.
     fn insert(&mut self, rows: u32, demand: &TypeDemand, script: &mut Script) {
+        let mut splits = 0;
         for _ in 0..rows {
             let row = self.pages.rows() + self.inserted;
             self.inserted += 1;
             script.write_all(self.pages.of_row(row));
-            let place = scatter_below(row, self.pages.rows());
-            script.write(self.pages.of_k(place));
+            splits += self.write_entry(scatter_below(row, self.pages.rows()), script);
         }
         let units = rows.div_ceil(BULK_ROWS_PER_UNIT);
-        let log = u64::from(demand.log_bytes_per_unit) * u64::from(rows);
+        let log = u64::from(demand.log_bytes_per_unit) * u64::from(rows) + splits;
         script.end_step(Nanos(demand.cpu_per_unit.0 * u64::from(units)), log);
     }
 }

@@ -71,3 +71,22 @@ fn ranges_are_read_ahead_and_points_are_not() {
     let points = bytes_per_read(Script::PointSelect);
     assert!((8_192.0..9_000.0).contains(&points), "{points}");
 }
+
+#[test]
+fn full_leaves_of_innodb_are_split_once() {
+    let log_per_change = |rows: u32| {
+        let mut scenario = mariadb(1, USERS, InnodbSettings::default());
+        let script = Script::UpdateIndex;
+        let parameters = Parameters::new(1, rows, RootSeed(1), Distribution::Uniform, script);
+        let sysbench = Sysbench::new(parameters.expect("a valid size"));
+        scenario.databases[0].workload = WorkloadSpec::Sysbench(sysbench);
+        scenario.databases[0].demands = DemandProfile::sysbench_mariadb();
+        let run = run(&scenario, &device("extreme-pro-480"), 1);
+        let database = &run.databases[0];
+        database.log.inserted as f64 / database.committed() as f64
+    };
+    // 50 leaves, which were all split before the window, and 10,000, of which most changes find a full one.
+    let (few, many) = (log_per_change(50_000), log_per_change(10_000_000));
+    assert!((1_000.0..2_000.0).contains(&few), "{few}");
+    assert!((5_000.0..8_300.0).contains(&(many - few)), "{few} {many}");
+}
