@@ -60,7 +60,8 @@ pub use next_factor::{FACTORS, Found};
 pub use observation::{Costs, Observation, Observing, Range};
 pub use offered::{Offer, Offered};
 pub use prediction::{
-    Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted,
+    Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted_rate,
+    predicted_time,
 };
 pub use processor_fit::{ProcessorFit, scale};
 pub(crate) use refusals::of_plan;

@@ -128,6 +128,11 @@ impl Observing {
         }
     }
 
+    /// Transactions that the headline counts.
+    pub fn counted(&self) -> u64 {
+        self.response.count()
+    }
+
     /// What they show together.
     pub fn observation(&self, users: u32) -> Observation {
         let per = |amount: f64| (self.ended > 0).then(|| amount / self.ended as f64);

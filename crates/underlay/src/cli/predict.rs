@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use underlay_host::return_large_blocks;
 use underlay_simulation::databases::{
-    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, predicted,
+    Assumptions, Change, Effort, NoMeaning, Observation, Prediction, SinglePlan, predicted_rate,
+    predicted_time,
 };
 use underlay_workload::objective::Objective;
 
@@ -187,7 +188,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Stop> {
 fn row_of(own: &OwnRow, simulated: Observation, errors: &ModelErrors) -> Row {
     Row {
         users: own.users,
-        headline: predicted(
+        headline: predicted_rate(
             simulated.headline,
             own.simulated.headline,
             &own.headlines(),
@@ -195,7 +196,7 @@ fn row_of(own: &OwnRow, simulated: Observation, errors: &ModelErrors) -> Row {
         ),
         p95: p95_ns(&simulated)
             .zip(p95_ns(&own.simulated))
-            .and_then(|(simulated, at)| predicted(simulated, at, &own.p95s(), errors.p95)),
+            .and_then(|(simulated, at)| predicted_time(simulated, at, &own.p95s(), errors.p95)),
         simulated,
     }
 }

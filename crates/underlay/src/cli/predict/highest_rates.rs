@@ -1,7 +1,7 @@
 //! `underlay predict --slo`: the highest rate of each design within a latency target.
 //!
-//! As the rest of a prediction, a rate is the simulated one, times what was measured over what was
-//! simulated on the recorded design at the most users.
+//! As the rest of a prediction, a rate is the simulated one, corrected by what was measured on the
+//! recorded design at the most users.
 
 use crate::cli::designs::Named;
 use crate::cli::own_row::{ModelErrors, OwnRow};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use underlay_core::RootSeed;
 use underlay_simulation::databases::{
-    Assumptions, Bed, HighestRate, Prediction, SinglePlan, Target, predicted,
+    Assumptions, Bed, HighestRate, Prediction, SinglePlan, Target, predicted_rate,
 };
 use underlay_workload::rate_search::Found;
 
@@ -52,14 +52,17 @@ impl Searching<'_> {
     pub fn search(&self, designs: &[Named], target: Target) -> Result<HighestRates, Stop> {
         // The rate that the recorded users had; from there it is doubled or halved.
         let first_rate = self.row.simulated.transactions_per_second.max(1.0);
-        let (measured, error) = (self.row.headlines(), self.errors.headline);
+        // Rates are of all transactions, and headlines of some of them per minute.
+        let own = self.row.simulated.transactions_per_second;
+        let of_all = own / self.row.simulated.headline.max(f64::MIN_POSITIVE);
+        let measured: Vec<f64> = self.row.headlines().iter().map(|it| it * of_all).collect();
+        let error = self.errors.headline;
         let mut found = Vec::new();
         for Named { name, design } in std::iter::once(self.own).chain(designs) {
             errln!("simulating: {name}, the highest rate with {}", target.objective);
             let bed = Bed { plan: self.single, design, assumed: self.assumed, seed: self.seed };
             let highest = bed.highest_rate(&target, first_rate).map_err(Stop::bad_input)?;
-            let own = self.row.simulated.headline;
-            let rate = highest.rate().and_then(|rate| predicted(rate, own, &measured, error));
+            let rate = highest.rate().and_then(|rate| predicted_rate(rate, own, &measured, error));
             found.push((name.clone(), highest, rate));
         }
         let shape = self.single.plan().workload.kind.shape();

@@ -31,9 +31,9 @@ pub fn render(answer: &Answer) -> String {
     }
     if !answer.designs.is_empty() {
         text.push_str(
-            "\nA prediction is the simulated value, times measured over simulated of the recorded\n\
-             design. Its interval includes the largest error of the model on that design, and the\n\
-             spread of what was measured.\n",
+            "\nA prediction is the simulated time per transaction, plus what the simulation of the\n\
+             recorded design lacks; on faster designs in proportion. Its interval includes the\n\
+             largest error of the model on that design, and the spread of what was measured.\n",
         );
     }
     text.push_str("\nWhat if, at the most users, with full caches (simulated):\n");
