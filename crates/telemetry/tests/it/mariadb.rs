@@ -202,7 +202,8 @@ fn a_busy_log(target: &Target) {
     // How much of the time is the log's depends on how quick the disk under it is; nothing else is waited for.
     assert!(log > 0.25 * active, "{log} of {active} samples waited for the log: {counts:?}");
     let waits = sum(&counts, |key| key.state.starts_with("active") && !key.class.is_empty());
-    assert!(log > 0.9 * waits, "{log} of {waits} waits were for the log: {counts:?}");
+    // There are some 30 of them on a busy host, where a few threads are caught in the kernel for another reason.
+    assert!(log > 0.75 * waits, "{log} of {waits} waits were for the log: {counts:?}");
     let locks = sum(&counts, |key| key.class == "Lock");
     assert!(locks == 0.0 && holders.is_empty(), "nobody was in another's way: {counts:?}");
 }
