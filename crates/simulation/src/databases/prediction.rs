@@ -276,8 +276,13 @@ pub fn predicted_rate(
 
 #[cfg(test)]
 mod tests {
-    use super::{Prediction, cpu_scales, error_of, fitted, predicted_rate, predicted_time};
-    use crate::databases::{Costs, Observation};
+    use super::{
+        COUNTED_ENOUGH, Prediction, SinglePlan, cpu_scales, error_of, fitted, predicted_rate,
+        predicted_time,
+    };
+    use crate::databases::tests::plan;
+    use crate::databases::{Assumptions, Costs, Effort, Observation};
+    use underlay_core::{Nanos, RootSeed};
     use underlay_engine::DemandProfile;
 
     fn value(prediction: Option<Prediction>) -> f64 {
@@ -320,6 +325,25 @@ mod tests {
             assert!((prediction.high - 200.0).abs() < 1e-9, "{prediction:?}");
         }
         assert_eq!(error_of(100.0, &[]), 0.0);
+    }
+
+    #[test]
+    fn a_run_that_counts_little_is_repeated_and_no_other() {
+        // What is counted in the windows of one run, and whether it is a whole number: a mean of several is not.
+        let of_one_run = |design: &str, seconds: u64| {
+            let mut plan = plan(design);
+            plan.procedure.measure = Nanos::from_secs(seconds);
+            let single = SinglePlan::new(&plan).expect("one database");
+            let effort = Effort { precision: None, ..Effort::PRECISE };
+            let assumed = Assumptions::defaults(2);
+            let seen = single.simulate(&plan.designs[0], &assumed, effort, RootSeed(1));
+            let count = seen.expect("a simulation")[0].headline / 60.0 * seconds as f64;
+            (count, (count - count.round()).abs() < 1e-6)
+        };
+        let (many, is_whole) = of_one_run("kingston-nvme", 5);
+        assert!(many >= COUNTED_ENOUGH as f64 && is_whole, "{many}");
+        let (few, is_whole) = of_one_run("hdd", 1);
+        assert!(few > 0.0 && few < COUNTED_ENOUGH as f64 / 2.0 && !is_whole, "{few}");
     }
 
     #[test]
