@@ -15,10 +15,9 @@
 //! The mean, because it is what a database feels: users that wait for storage get through as many transactions as the
 //! mean latency allows.
 //!
-//! Reads and writes are followed apart where answers can leave apart: in a cluster, whose writes move their bytes to all
-//! members when they take effect, which is right before they are answered, and pay for checksums and parity there. With
-//! one value for both, reads alongside writes would be answered too early, because writes are late. A single device's
-//! answers leave in the order of its own clock and have one value.
+//! Reads and writes are followed apart. Writes come in bursts that wait for each other on this path, and in a cluster they
+//! move their bytes to all members right before they are answered. With one value for both, reads alongside writes would be
+//! answered too early, because writes are late.
 //!
 //! Pure: no clock, no files. Who measures (`emulated::path_calibration` and `emulated::path_follower` of
 //! `underlay-datastore`) tells the server.
@@ -30,9 +29,7 @@ use underlay_core::{Nanos, Operation};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PathCompensation {
-    /// Where reads and writes cannot leave apart.
-    pub common_ns: u64,
-    /// Reads, where they can.
+    /// Reads.
     pub reads_ns: u64,
     /// Writes, and everything else that is not a read.
     pub writes_ns: u64,
@@ -41,7 +38,7 @@ pub struct PathCompensation {
 impl PathCompensation {
     /// The same for everything.
     pub fn of_all(value: Nanos) -> PathCompensation {
-        PathCompensation { common_ns: value.0, reads_ns: value.0, writes_ns: value.0 }
+        PathCompensation { reads_ns: value.0, writes_ns: value.0 }
     }
 }
 
@@ -201,12 +198,7 @@ impl PathCost {
         compensation.saturating_sub(Nanos(self.late_ns as u64))
     }
 
-    /// By how much requests are answered before their deadline, where reads and writes cannot leave apart.
-    pub fn compensation(&self) -> Nanos {
-        Nanos(self.compensation.common_ns)
-    }
-
-    /// The same where they can.
+    /// By how much requests are answered before their deadline.
     pub fn compensation_of(&self, operation: Operation) -> Nanos {
         Nanos(match operation {
             Operation::Read => self.compensation.reads_ns,
@@ -221,7 +213,7 @@ mod tests {
         COMPENSATION_MAX_NS, CORRECTION_MAX_NS, Compensation, LEAD_MAX_NS, PROBES_PER_STEP,
         PathCompensation, PathCost,
     };
-    use underlay_core::Nanos;
+    use underlay_core::{Nanos, Operation};
 
     const PROBE: Nanos = Nanos::from_micros(200);
 
@@ -283,8 +275,9 @@ mod tests {
         let mut cost = PathCost::default();
         cost.compensate(PathCompensation::of_all(Nanos::from_micros(60)));
         (0..2_000).for_each(|_| cost.observe_answer(Nanos::from_micros(20)));
-        assert_eq!(cost.compensation(), Nanos::from_micros(60));
-        let way = cost.way(cost.compensation());
+        let compensation = cost.compensation_of(Operation::Read);
+        assert_eq!(compensation, Nanos::from_micros(60));
+        let way = cost.way(compensation);
         assert!(way.0.abs_diff(40_000) < 100, "{way:?}");
     }
 }

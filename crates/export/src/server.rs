@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
-use underlay_core::Nanos;
+use underlay_core::{Nanos, Operation};
 
 use crate::back_end::{Answer, Asked, BackEnd, BlockRequest, Exchange, Extent, Force, Zeroing};
 use crate::client::{AnswerBody, Asker, Client};
@@ -155,7 +155,8 @@ impl<B: BackEnd<Client>> Server<B> {
     /// When the next request is to be answered; none = nothing is in flight.
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
         let path = &self.exchange.path;
-        let probe = self.probes.next().map(|at| at.saturating_sub(path.compensation()));
+        let early = path.compensation_of(Operation::Read);
+        let probe = self.probes.next().map(|at| at.saturating_sub(early));
         [self.back_end.next_answer(path), probe].into_iter().flatten().min()
     }
 
@@ -216,7 +217,8 @@ impl<B: BackEnd<Client>> Server<B> {
     pub(crate) fn answer_due(&mut self) -> bool {
         let now = self.now();
         let mut was_any = false;
-        let until = now + self.exchange.path.compensation();
+        // Probes are reads.
+        let until = now + self.exchange.path.compensation_of(Operation::Read);
         while let Some((client, buffer)) = self.probes.take_due(until) {
             self.succeed(client, &buffer[..PROBE_BYTES as usize]);
             self.exchange.buffers.give(buffer);

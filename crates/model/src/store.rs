@@ -70,7 +70,8 @@ pub struct Store {
     volumes: Vec<Extent>,
     /// What all requests pass on their way.
     link: Option<HostLinkState>,
-    in_flight: BinaryHeap<Reverse<Pending>>,
+    /// Reads, and everything else: a caller may ask for them apart.
+    in_flight: [BinaryHeap<Reverse<Pending>>; 2],
     submitted: u64,
     /// What stuck devices hold, in order of arrival.
     held: Vec<Held>,
@@ -146,7 +147,7 @@ impl Store {
             devices,
             volumes: extents,
             link: None,
-            in_flight: BinaryHeap::with_capacity(4096),
+            in_flight: [(); 2].map(|()| BinaryHeap::with_capacity(4096)),
             submitted: 0,
             held: Vec::new(),
             random: seed.stream("device-errors", 0),
@@ -202,7 +203,7 @@ impl Store {
         // What a stuck device held waited there, too.
         let queue = queue + (now - arrived);
         let operation = placed.operation;
-        self.in_flight.push(Reverse(Pending {
+        self.in_flight[usize::from(operation != Operation::Read)].push(Reverse(Pending {
             sequence: self.submitted,
             finished: Finished { request: id, volume, operation, arrived, at, queue, outcome },
         }));
@@ -312,30 +313,50 @@ impl Store {
 
     /// When [`Store::advance`] will next have something to do; `None` when nothing is in flight, and nothing is copied.
     pub fn next_wakeup(&self) -> Option<Nanos> {
-        let request = self.in_flight.peek().map(|pending| pending.0.finished.at);
-        self.devices.iter().filter_map(CopySet::next_wakeup).chain(request).min()
+        self.next_wakeup_apart([Nanos::ZERO; 2])
+    }
+
+    /// The same, where what has completed is asked for so long before its time: reads, and everything else.
+    pub fn next_wakeup_apart(&self, [reads, others]: [Nanos; 2]) -> Option<Nanos> {
+        let requests = self.in_flight.iter().zip([reads, others]);
+        let requests = requests
+            .filter_map(|(heap, early)| Some(heap.peek()?.0.finished.at.saturating_sub(early)));
+        let copying = self.devices.iter().filter_map(CopySet::next_wakeup);
+        copying.map(|at| at.saturating_sub(reads.max(others))).chain(requests).min()
     }
 
     /// Lets time pass up to `now` and appends what completed, in order of completion.
     pub fn advance(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
+        self.advance_apart([now; 2], finished);
+    }
+
+    /// The same for a caller that asks for reads, and for everything else, up to different times. Devices advance to the later one.
+    pub fn advance_apart(&mut self, until: [Nanos; 2], finished: &mut Vec<Finished>) {
+        let now = until[0].max(until[1]);
         for device in 0..self.devices.len() {
             if self.devices[device].advance(now, &mut self.random) {
                 // Another copy may be read now.
                 self.release(now, device);
             }
         }
-        while let Some(next) = self.in_flight.peek_mut() {
-            if next.0.finished.at > now {
-                break;
-            }
-            let Reverse(pending) = std::collections::binary_heap::PeekMut::pop(next);
-            finished.push(pending.finished);
+        let next_of = |heap: &BinaryHeap<Reverse<Pending>>, until: Nanos| {
+            heap.peek().map(|next| next.0).filter(|next| next.finished.at <= until)
+        };
+        loop {
+            let [reads, others] = &mut self.in_flight;
+            let next = match (next_of(reads, until[0]), next_of(others, until[1])) {
+                (Some(read), Some(other)) if other < read => others.pop(),
+                (Some(_), _) => reads.pop(),
+                (None, Some(_)) => others.pop(),
+                (None, None) => return,
+            };
+            finished.extend(next.map(|next| next.0.finished));
         }
     }
 
     /// Number of requests in flight, those that stuck devices hold included.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len() + self.held.len()
+        self.in_flight.iter().map(BinaryHeap::len).sum::<usize>() + self.held.len()
     }
 
     /// Bytes in the write buffer of a device at `now`; of the fullest copy, where there are several.

@@ -30,7 +30,7 @@ pub mod document {
     /// `file_system`.
     pub const DATASTORE: &str = "datastore";
     /// Per run: the emulation's verdict on its own timing: `valid`, `reason`, `host_limited_share`,
-    /// `floor_ns`, `compensation_ns`. Its histograms are stored under
+    /// `floor_ns`, `compensation_ns` (of reads). Its histograms are stored under
     /// [`super::histogram_scope::TIMING`].
     pub const TIMING: &str = "timing";
     /// Per run: the driver's totals at its end: outages, unknown and lost commits, totals; and `commits`: how transactions of

@@ -3,7 +3,7 @@
 //! Ten times a second the kernel's block layer is asked how long requests took, and the server is asked how long they
 //! should have taken by the model. For replies that left at once it reports how long they took in the server, because no
 //! compensation can make up for a host that is slower than the device. The difference of the means corrects the
-//! compensation: of reads, of writes, and of both together (see `path_cost`). The block layer sees what the server
+//! compensation of reads, and that of writes (see `path_cost`). The block layer sees what the server
 //! cannot: requests that wait for a CPU before they reach it, and answers that wait for one after they left it.
 
 use std::sync::Arc;
@@ -66,11 +66,10 @@ impl Followed {
     }
 }
 
-/// Reads, writes, and both together.
+/// Reads and writes.
 struct Followers {
     reads: Followed,
     writes: Followed,
-    common: Followed,
 }
 
 impl Followers {
@@ -79,23 +78,18 @@ impl Followers {
         Followers {
             reads: starting_from(from.reads_ns, block.reads, expected.reads),
             writes: starting_from(from.writes_ns, block.writes, expected.writes),
-            common: starting_from(from.common_ns, block.total(), expected.total()),
         }
     }
 
     fn look(&mut self, Seen { block, expected }: Seen) -> bool {
         let reads = self.reads.look(block.reads, expected.reads);
         let writes = self.writes.look(block.writes, expected.writes);
-        self.common.look(block.total(), expected.total()) || reads || writes
+        reads || writes
     }
 
     fn value(&self) -> PathCompensation {
         let value = |followed: &Followed| followed.compensation.value().0;
-        PathCompensation {
-            common_ns: value(&self.common),
-            reads_ns: value(&self.reads),
-            writes_ns: value(&self.writes),
-        }
+        PathCompensation { reads_ns: value(&self.reads), writes_ns: value(&self.writes) }
     }
 }
 
@@ -262,10 +256,10 @@ mod tests {
             [((400, 80_000), (400, 100_000)), NO_REQUESTS],
         ]);
         let [longer, shorter] = reported[..] else { panic!("{reported:?}") };
-        let (first, second) = (longer.common_ns, shorter.common_ns);
+        let (first, second) = (longer.reads_ns, shorter.reads_ns);
         assert!(first > 40_000 && first <= 90_000, "{first}");
         assert!(second < first && second >= first - 20_000, "{second}");
-        assert_eq!((longer.reads_ns, longer.writes_ns), (first, 40_000), "nothing was written");
+        assert_eq!(longer.writes_ns, 40_000, "nothing was written");
     }
 
     #[test]
@@ -276,6 +270,5 @@ mod tests {
         let last = reported.last().unwrap();
         assert_eq!(last.reads_ns, 40_000);
         assert!(last.writes_ns > 90_000, "{last:?}");
-        assert!(last.common_ns > 70_000 && last.common_ns < 80_000, "{last:?}");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 
 use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
-use underlay_core::Nanos;
+use underlay_core::{Nanos, Operation};
 use underlay_export::statistics::take;
 use underlay_export::{BackEnd, Client, Server, TaskSender, Volume};
 use underlay_model::{ServiceFactor, ServiceFactors};
@@ -270,7 +270,7 @@ fn latency<B: Managed>(server: &mut Server<B>) -> Unfinished {
 }
 
 fn timing<B: Managed>(server: &mut Server<B>) -> Unfinished {
-    let compensation = server.path().compensation();
+    let compensation = server.path().compensation_of(Operation::Read);
     let statistics = &mut server.statistics;
     let (lateness, modelled) = (take(&mut statistics.lateness), take(&mut statistics.modelled));
     let (delayed, host_limited) = (statistics.delayed.take(), statistics.host_limited.take());

@@ -57,8 +57,7 @@ impl Emulated {
         let mut back_end = ClusterBackEnd::new(plane);
         let mut exchange = Exchange::new(Clock::start(Dilation::NONE));
         let [reads_ns, writes_ns] = ways.map(|way| way.0);
-        let common_ns = u64::midpoint(reads_ns, writes_ns);
-        exchange.path.compensate(PathCompensation { common_ns, reads_ns, writes_ns });
+        exchange.path.compensate(PathCompensation { reads_ns, writes_ns });
         let volume = VolumeConfig {
             name: "volume-1".to_string(),
             capacity_bytes: VOLUME.0,

@@ -3,7 +3,7 @@
 //! Requests enter after their data has been moved. The model gives each a deadline; [`Engine::take_due`] hands out those
 //! whose deadline, less the compensation, has come.
 
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, Nanos, Operation, RootSeed};
 use underlay_export::path_cost::PathCost;
 use underlay_export::{Answer, Modelled};
 use underlay_model::{
@@ -66,6 +66,11 @@ pub(crate) enum Effect {
     },
     /// Everything that was written before the flush arrived.
     Flushed(Generation),
+}
+
+/// By how much reads, and everything else, leave early.
+fn compensations(path: &PathCost) -> [Nanos; 2] {
+    [Operation::Read, Operation::Write].map(|operation| path.compensation_of(operation))
 }
 
 impl<C> InFlight<C> {
@@ -162,12 +167,11 @@ impl<C> Engine<C> {
         path: &PathCost,
         mut answer: impl FnMut(Answer<C>, Effect),
     ) {
-        let early = path.compensation();
-        let until = now + early;
-        self.store.advance(until, &mut self.finished);
+        let until = compensations(path).map(|early| now + early);
+        self.store.advance_apart(until, &mut self.finished);
         if !self.retired.is_empty() {
             for store in &mut self.retired {
-                store.advance(until, &mut self.finished);
+                store.advance_apart(until, &mut self.finished);
             }
             self.retired.retain(|store| store.in_flight() > 0);
         }
@@ -175,7 +179,8 @@ impl<C> Engine<C> {
             self.finished.drain(..)
         {
             let Some(done) = self.waiting.remove(request.0) else { continue };
-            debug_assert!(at <= until, "answered before its time");
+            let early = path.compensation_of(operation);
+            debug_assert!(at <= now + early, "answered before its time");
             debug_assert!(self.in_flight[volume] > 0, "answered more often than asked");
             self.in_flight[volume] -= 1;
             let delayed = at > done.ready + early;
@@ -197,9 +202,9 @@ impl<C> Engine<C> {
 
     /// When the next request is to be answered; `None` = nothing is in flight.
     pub(crate) fn next_answer(&self, path: &PathCost) -> Option<Nanos> {
-        let retired = self.retired.iter().filter_map(Store::next_wakeup).min();
-        let next = [self.store.next_wakeup(), retired].into_iter().flatten().min();
-        next.map(|next| next.saturating_sub(path.compensation()))
+        let early = compensations(path);
+        let stores = self.retired.iter().chain([&self.store]);
+        stores.filter_map(|store| store.next_wakeup_apart(early)).min()
     }
 
     pub(crate) fn set_mode(&mut self, mode: TimingMode) {

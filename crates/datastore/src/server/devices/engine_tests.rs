@@ -63,6 +63,33 @@ fn answers_leave_before_their_deadline_by_the_compensation() {
 }
 
 #[test]
+fn reads_leave_in_their_own_time_beside_writes() {
+    let early_writes = Nanos::from_micros(20);
+    let mut path = PathCost::default();
+    path.compensate(PathCompensation { reads_ns: PATH.0, writes_ns: early_writes.0 });
+    let arrived = Nanos::from_micros(1_000);
+    let alone = |request: &Request| {
+        let mut engine = engine("dc1500m-960");
+        submit(&mut engine, arrived, request, 1);
+        engine.next_answer(&PathCost::default()).expect("in flight")
+    };
+    let mut engine = engine("dc1500m-960");
+    submit(&mut engine, arrived, &Request::write(0, 4096), 1);
+    let write = engine.next_answer(&path).expect("in flight");
+    assert_eq!(write + early_writes, alone(&Request::write(0, 4096)));
+    submit(&mut engine, arrived, &Request::read(1 << 20, 4096), 2);
+    assert_eq!(due_by(&mut engine, write, &path), [1], "a write takes less than a read");
+    let read = engine.next_answer(&path).expect("in flight");
+    assert!(due_by(&mut engine, read.saturating_sub(Nanos(1)), &path).is_empty());
+    let answers = answers(&mut engine, read, &path);
+    let [Answer { client: Some(2), modelled: Some(modelled), early: PATH, .. }] = &answers[..]
+    else {
+        panic!("{answers:?}");
+    };
+    assert_eq!(modelled.deadline, read + PATH);
+}
+
+#[test]
 fn a_link_delays_what_its_devices_do_not() {
     let link = HostLink { bytes_per_second: 1_000_000_000, latency: Nanos::ZERO, divisor: 1 };
     let mut engine = engine("null").behind(Some(link));

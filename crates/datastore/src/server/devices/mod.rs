@@ -145,7 +145,7 @@ impl<C> Devices<C> {
             bytes,
             arrived,
             modelled: None,
-            early: exchange.path.compensation(),
+            early: exchange.path.compensation_of(request.operation),
             failed: false,
             buffer,
             wanted: 0..bytes as usize,
