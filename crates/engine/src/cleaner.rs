@@ -7,14 +7,15 @@
 //! were handed to the volume:
 //!
 //! * with a hard target, at once, after their writes. Sessions wait until the checkpoint follows;
-//! * with a soft target, when something is logged, or after a second;
+//! * with a soft target, after a second, or at once if frames are needed;
 //! * without a target, but with few free frames, at once, and only for frames;
 //! * otherwise after a second ([`crate::adaptive_flushing`]); and not at all once there was nothing
 //!   to flush, until a target, a lack of frames or the share of dirty pages wakes it.
 //!
 //! Targets are positions of the log up to which pages are flushed. Records that are logged while
-//! the checkpoint is older than a limit set them (mtr0mtr.cc, `log_close`; `buf_flush_ahead`). A
-//! batch is first written in one piece to the doublewrite buffer and flushed, then page by page.
+//! the checkpoint is older than a limit set them (mtr0mtr.cc, `log_close`; `buf_flush_ahead`). A soft
+//! target takes only what is older than its limit. It wakes a cleaner that sleeps, and does not cut
+//! the second between two rounds short. A batch is first written in one piece to the doublewrite buffer and flushed, then page by page.
 
 use crate::adaptive_flushing::{AdaptiveFlushing, Averages, FlushRates, Found};
 use crate::page::PageId;
@@ -90,7 +91,7 @@ pub(crate) struct Cleaner {
     /// Positions up to which pages are flushed; 0 for none.
     soft_target: u64,
     hard_target: u64,
-    /// Something was logged while it waited with a target.
+    /// It was woken while it had nothing to do.
     is_signalled: bool,
     /// It sleeps until it is woken.
     is_idle: bool,
@@ -177,16 +178,18 @@ impl Cleaner {
         if age <= self.limits.soft_age {
             return false;
         }
-        // Everything that was changed by now is to be flushed, not only what is too old.
-        if age > self.limits.hard_age {
+        let did_sleep = std::mem::replace(&mut self.is_idle, false);
+        let is_hard = age > self.limits.hard_age;
+        if is_hard {
+            // Everything that was changed by now.
             self.hard_target = position;
         } else {
-            self.soft_target = position;
+            self.soft_target = position - self.limits.soft_age;
         }
-        self.is_idle = false;
+        let wakes = is_hard || did_sleep;
         // A signal is lost while the cleaner is at work.
-        self.is_signalled |= self.waiting() == 0;
-        true
+        self.is_signalled |= wakes && self.waiting() == 0;
+        wakes
     }
 
     /// When the cleaner may begin a round though nothing wakes it, after `now`.
@@ -492,13 +495,14 @@ mod tests {
     }
 
     #[test]
-    fn a_soft_target_flushes_everything_that_was_changed_before_it() {
+    fn a_soft_target_flushes_what_is_older_than_its_limit() {
         let (mut cleaner, mut dirty) = changed();
+        cleaner.is_idle = true;
         let early = Nanos::from_millis(500);
         assert!(!cleaner.logged(SOFT), "not beyond the limit");
         assert_eq!(cleaner.begin(early, SOFT, &pool(false), changed_at(&dirty)), None);
-        let end = SOFT + 1;
-        assert!(cleaner.logged(end) && !cleaner.is_log_full(end));
+        let end = SOFT + 2_500;
+        assert!(cleaner.logged(end) && !cleaner.is_log_full(end), "it slept");
         let begin = |cleaner: &mut Cleaner, dirty: &mut [bool], millis| {
             let now = Nanos::from_millis(millis);
             let work = cleaner.begin(now, end, &pool(false), changed_at(dirty));
@@ -508,15 +512,14 @@ mod tests {
         let oldest = |pages| Some(CleanerWork::Oldest { pages });
         assert_eq!(begin(&mut cleaner, &mut dirty, 500), oldest(2_000), "at once");
         assert_eq!(begin(&mut cleaner, &mut dirty, 500), Some(CleanerWork::Tail { most: 1_536 }));
-        assert_eq!(begin(&mut cleaner, &mut dirty, 1_499), None, "nothing is logged");
+        assert!(!cleaner.logged(end), "it does not sleep");
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_499), None, "a second later");
+        assert_eq!(begin(&mut cleaner, &mut dirty, 1_500), oldest(500), "those before the target");
         assert_eq!(cleaner.checkpoint, 2_000);
-        assert_eq!(begin(&mut cleaner, &mut dirty, 1_500), oldest(1_000));
         assert_eq!(begin(&mut cleaner, &mut dirty, 1_500), Some(CleanerWork::Tail { most: 1_536 }));
+        assert!(!cleaner.logged(SOFT + 2_000), "the checkpoint follows");
         assert_eq!(begin(&mut cleaner, &mut dirty, 1_600), None);
-        assert_eq!((cleaner.soft_target, cleaner.checkpoint), (0, end));
-        assert!(!cleaner.is_idle);
-        assert_eq!(begin(&mut cleaner, &mut dirty, 2_500), None);
-        assert!(cleaner.is_idle, "a young log and few dirty pages");
+        assert_eq!((cleaner.soft_target, cleaner.checkpoint), (0, 2_500));
     }
 
     #[test]

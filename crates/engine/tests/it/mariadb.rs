@@ -51,11 +51,13 @@ fn every_page_goes_through_the_doublewrite_buffer() {
 
 #[test]
 fn a_small_log_stops_sessions_until_pages_are_written() {
-    let small = InnodbSettings { log_file_size: Bytes::from_mib(8), ..cached() };
-    let (small, large) = (
-        run(&mariadb(16, 32, small), &device("extreme-pro-480"), 10),
-        run(&mariadb(16, 32, cached()), &device("extreme-pro-480"), 10),
-    );
+    let with_log = |log_file_size| InnodbSettings { log_file_size, ..cached() };
+    let of = |log: Bytes| {
+        let mut scenario = mariadb(16, 32, with_log(log));
+        scenario.databases[0].log.length = Bytes::from_gib(1);
+        run(&scenario, &device("extreme-pro-480"), 5)
+    };
+    let (small, large) = (of(Bytes::from_mib(8)), of(Bytes::from_mib(1_000)));
     assert!(place(&small, Place::Throttle) > 1.0, "{}", place(&small, Place::Throttle));
     assert_eq!(place(&large, Place::Throttle), 0.0);
     assert!(small.headline(0) < large.headline(0));
