@@ -24,6 +24,7 @@ mod percent;
 pub mod rights;
 pub mod run_lock;
 pub mod schema_ownership;
+mod server_task;
 pub mod session;
 pub mod stop;
 pub mod target;
@@ -48,5 +49,6 @@ pub mod transaction_counter;
 
 pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
+pub use server_task::is_server_task;
 pub use session::{Commits, Connector, Session};
 pub use target::{Address, Secret, Target};

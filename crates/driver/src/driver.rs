@@ -14,9 +14,9 @@ use underlay_workload::transactional::{Mix, RunAccounting, Shape, Workload};
 
 use crate::activity::{ActivityLine, Span};
 use crate::arrivals::Share;
-use crate::cpu_debt::CpuDebt;
 use crate::error::DriveError;
 use crate::outage::{Outage, OutageTracker};
+use crate::server_task::ServerTask;
 use crate::spec::{DriveSpec, Pacing, Slowdown, check_rate};
 use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
@@ -322,7 +322,7 @@ fn probe<C: Connector>(connector: C, dilation: Dilation) -> Result<(), DriveErro
             Ok(build_runtime()?.block_on(async {
                 let mut session = connector.connect().await.map_err(DriveError::Connect)?;
                 if let Some(task) = dilated_task(&mut session, dilation).await? {
-                    CpuDebt::of(task, dilation).map_err(DriveError::CpuAccount)?;
+                    ServerTask::open(task).map_err(DriveError::CpuAccount)?;
                 }
                 Ok(())
             }))

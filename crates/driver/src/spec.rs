@@ -69,6 +69,9 @@ pub struct DriveSpec {
     pub dilation: Dilation,
     /// Whether the driver runs within the server's CPU limit. Under a dilation its own work is then slowed as the server's is.
     pub shares_server_cpu: bool,
+    /// Whether the server runs on this host, so that the processor time of its processes or threads can be measured by type of
+    /// transaction.
+    pub server_is_here: bool,
 }
 
 impl DriveSpec {
@@ -85,6 +88,7 @@ impl DriveSpec {
             stop_grace: Duration::from_secs(10),
             dilation: Dilation::NONE,
             shares_server_cpu: false,
+            server_is_here: false,
         }
     }
 

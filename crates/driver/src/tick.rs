@@ -9,6 +9,29 @@ use underlay_workload::transactional::Shape;
 
 use crate::errors::{ErrorCounts, ErrorSamples};
 
+/// Processor time of the server for some of the transactions of a type: of one per millisecond and thread at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerCpu {
+    /// Transactions that were measured, of those that were completed.
+    pub transactions: u64,
+    /// Of the process or thread that worked for their sessions, ns of wall time.
+    pub ns: u64,
+}
+
+impl ServerCpu {
+    /// Adds a transaction.
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.transactions += 1;
+        self.ns += ns;
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: ServerCpu) {
+        self.transactions += other.transactions;
+        self.ns += other.ns;
+    }
+}
+
 /// What happened to the transactions of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeTick {
@@ -38,6 +61,8 @@ pub struct TypeTick {
     /// In failed attempts, in waits between attempts and in connecting again, ns; one value per
     /// completed transaction that was repeated.
     pub retry_wait: Histogram,
+    /// Processor time of a server on this host.
+    pub server_cpu: ServerCpu,
 }
 
 impl TypeTick {
@@ -65,6 +90,7 @@ impl TypeTick {
         self.admission_wait.merge(&other.admission_wait);
         self.pool_wait.merge(&other.pool_wait);
         self.retry_wait.merge(&other.retry_wait);
+        self.server_cpu.merge(other.server_cpu);
     }
 }
 

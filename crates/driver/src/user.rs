@@ -11,10 +11,11 @@ use underlay_database::session::{Connector, Session as _};
 use underlay_database::{CommitState, SessionError};
 use underlay_workload::transactional::{User, Workload};
 
-use crate::cpu_debt::PacedSession;
+use crate::followed_session::FollowedSession;
 use crate::outage::{Restoration, UnknownCommit};
 use crate::permits::Grant;
 use crate::reaction::{Backoff, Reaction, is_outage, reaction};
+use crate::server_task::Account;
 use crate::slot::{Doing, Slot};
 use crate::spec::Pacing;
 use crate::thread_tick::{Loss, Times};
@@ -68,7 +69,7 @@ struct VirtualUser<'a, C: Connector> {
     number: u32,
     source: UserOf<C>,
     random: Pcg64,
-    session: Option<PacedSession<C::Session>>,
+    session: Option<FollowedSession<C::Session>>,
     /// Drawn, but not begun.
     drawn: Option<TransactionOf<C>>,
     /// The type of the transaction before.
@@ -249,6 +250,8 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.attempt_began = self.now;
         self.slot.cut.set(false);
         self.slot.doing.set(Doing::Transaction(self.now));
+        let is_measured = self.worker.measurements.is_due(self.now);
+        let before = if is_measured { session.account() } else { None };
         let answer = self.slot.unless_cut(session.session.run(transaction)).await;
         if answer.is_some() {
             let (server, own) = (session.owed(), self.worker.own_debt.owed());
@@ -258,9 +261,23 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.slot.doing.set(Doing::Waiting);
         self.read_clock();
         match answer {
-            Some(Ok(outcome)) => Attempt::Completed(outcome),
+            Some(Ok(outcome)) => {
+                if let Some(before) = before {
+                    self.note_server_cpu(kind_of::<C>(transaction), before);
+                }
+                Attempt::Completed(outcome)
+            }
             Some(Err(error)) => Attempt::Failed(error, Phase::Running),
             None => self.cut_off("the transaction", CommitState::InFlight, Phase::CutOff),
+        }
+    }
+
+    /// Counts what the server's processor did for a transaction that has just been answered.
+    fn note_server_cpu(&self, kind: usize, before: Account) {
+        let after = self.session.as_ref().and_then(FollowedSession::account);
+        if let Some(after) = after {
+            let used = after.since(before);
+            self.worker.counts.borrow_mut().types[kind].server_cpu.add(used.ran_ns);
         }
     }
 
@@ -288,7 +305,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.slot.cut.set(false);
         self.slot.doing.set(Doing::Connecting(since));
         let dilation = worker.timers.clock().dilation();
-        let opened = PacedSession::open(&worker.connector, dilation);
+        let opened = FollowedSession::open(&worker.connector, dilation, worker.server_is_here);
         let answer = self.slot.unless_cut(opened).await;
         self.slot.doing.set(Doing::Waiting);
         worker.connecting.release(&worker.slots);

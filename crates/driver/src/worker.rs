@@ -13,8 +13,10 @@ use underlay_workload::transactional::{Mix, Workload};
 use crate::arrivals::{ArrivalSchedule, Share};
 use crate::backlog::{Backlog, Offered};
 use crate::cpu_cost::{CpuCost, thread_cpu_ns};
-use crate::cpu_debt::{OwnDebt, PacedSession};
+use crate::cpu_debt::OwnDebt;
+use crate::followed_session::FollowedSession;
 use crate::permits::Permits;
+use crate::server_task::Measurements;
 use crate::slot::{Doing, Slot};
 use crate::spec::{DriveSpec, Pacing};
 use crate::thread_tick::ThreadTick;
@@ -67,7 +69,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) backlog: Backlog,
     /// Connections of the pool, where users share them, and the idle ones among them.
     pub(crate) pool: Option<Permits>,
-    pub(crate) idle_sessions: RefCell<Vec<PacedSession<C::Session>>>,
+    pub(crate) idle_sessions: RefCell<Vec<FollowedSession<C::Session>>>,
     /// How much longer a shared connection is kept than it is needed, as a share of that time.
     pub(crate) connection_surcharge: Cell<f64>,
     pub(crate) connecting: Permits,
@@ -77,6 +79,8 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) open_sessions: Cell<u32>,
     pub(crate) cpu_cost: CpuCost,
     pub(crate) own_debt: OwnDebt,
+    pub(crate) server_is_here: bool,
+    pub(crate) measurements: Measurements,
     pub(super) share: Share,
     attempt_limit: Nanos,
     active_users: Cell<u32>,
@@ -118,6 +122,8 @@ impl<C: Connector> Worker<C> {
             open_sessions: Cell::new(0),
             cpu_cost: CpuCost::default(),
             own_debt: OwnDebt::new(spec.shares_server_cpu, spec.dilation),
+            server_is_here: spec.server_is_here,
+            measurements: Measurements::default(),
             share,
             attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
             active_users: Cell::new(0),

@@ -51,10 +51,9 @@ impl Database {
         }
     }
 
-    /// Processor time that nothing waits for, of writing so many pages.
-    pub(crate) fn use_processor<T: Target>(&mut self, core: &mut Core<T>, pages: u64) {
-        let work = self.demands.cpu_per_page_write.0 * pages;
-        let work = Nanos((work as f64 * self.cpu_scale).round() as u64);
+    /// Processor time of the server that no session waits for.
+    pub(crate) fn use_processor<T: Target>(&self, core: &mut Core<T>, work: Nanos) {
+        let work = Nanos((work.0 as f64 * self.cpu_scale).round() as u64);
         if work > Nanos::ZERO {
             core.cpus[self.spec.host].submit(core.now, work, Task::Background);
         }
@@ -135,8 +134,7 @@ impl Database {
     /// Flushes what no session waits for.
     pub(crate) fn log_writer_round<T: Target>(&mut self, core: &mut Core<T>) {
         if self.log.try_lead() {
-            let work = self.demands.cpu_per_log_flush;
-            core.cpus[self.spec.host].submit(core.now, work, Task::Background);
+            self.use_processor(core, self.demands.cpu_per_log_flush);
             self.flush_log(core, None);
         }
         let round = match self.engine {
@@ -179,7 +177,7 @@ impl Database {
                 unreachable!("an engine has its own kind of pool")
             }
         };
-        self.use_processor(core, pages.len() as u64);
+        self.use_processor(core, self.demands.of_written_pages(pages.len() as u64));
         self.pump(core);
         core.timers.set(core.now + delay, Timer::Writer { database: self.number });
     }
@@ -221,7 +219,7 @@ impl Database {
                 self.flush_data(core);
             }
         }
-        self.use_processor(core, written);
+        self.use_processor(core, self.demands.of_written_pages(written));
         self.pump(core);
         let next = core.now + CHECKPOINTER_ROUND;
         core.timers.set(next, Timer::Checkpointer { database: self.number });

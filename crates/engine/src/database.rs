@@ -169,7 +169,11 @@ impl Database {
         self.enter(core.now, session, phase);
         let (host, work) = match phase {
             Phase::Preparing => (self.spec.client.host.unwrap_or(self.spec.host), work),
-            _ => (self.spec.host, Nanos((work.0 as f64 * self.cpu_scale).round() as u64)),
+            _ => {
+                let work = Nanos((work.0 as f64 * self.cpu_scale).round() as u64);
+                self.sessions[session as usize].server_cpu += work;
+                (self.spec.host, work)
+            }
         };
         let task = Task::Session { database: self.number, session };
         core.cpus[host].submit(core.now, work, task);
@@ -558,6 +562,7 @@ impl Database {
         if !self.engine.unlocks_before_flush() {
             self.unlock(core, session);
         }
+        self.use_processor(core, self.demands.background_cpu);
         let half = Nanos(self.spec.client.round_trip.0 / 2);
         // The client hears of the last row of a call.
         if half > Nanos::ZERO && !self.source.has_been_sent(session) {

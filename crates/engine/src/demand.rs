@@ -23,6 +23,9 @@ pub struct DemandProfile {
     pub cpu_per_page_write: Nanos,
     /// Processor time per flush of the log, of the session that flushes.
     pub cpu_per_log_flush: Nanos,
+    /// Processor time per transaction of the server's background processes and threads, beside that of writing pages: of
+    /// purge or vacuum, and of those that write the log. No session waits for it. Measured profiles have it.
+    pub background_cpu: Nanos,
     /// Processor time of the load generator per transaction; used where the client has a host.
     pub client_cpu: Nanos,
     /// Processor time of the database's host per I/O request beside that of the server: of the
@@ -220,6 +223,7 @@ fn profile(rows: &[Row], page_read_us: u64) -> DemandProfile {
         cpu_per_page_read: Nanos::from_micros(page_read_us),
         cpu_per_page_write: Nanos::from_micros(6),
         cpu_per_log_flush: Nanos::from_micros(15),
+        background_cpu: Nanos::ZERO,
         client_cpu: Nanos::from_micros(25),
         cpu_per_io: Nanos::ZERO,
         cpu_factor: 1.0,
@@ -244,11 +248,17 @@ impl DemandProfile {
             cpu_per_page_read: cpu(self.cpu_per_page_read),
             cpu_per_page_write: cpu(self.cpu_per_page_write),
             cpu_per_log_flush: cpu(self.cpu_per_log_flush),
+            background_cpu: cpu(self.background_cpu),
             client_cpu: self.client_cpu,
             cpu_per_io: self.cpu_per_io,
             cpu_factor: 1.0,
             log_factor: 1.0,
         }
+    }
+
+    /// Processor time of writing so many pages.
+    pub(crate) fn of_written_pages(&self, pages: u64) -> Nanos {
+        Nanos(self.cpu_per_page_write.0 * pages)
     }
 
     /// Default demands of TPC-C on PostgreSQL.

@@ -19,7 +19,7 @@ impl Database {
         loop {
             self.pump(core);
             let Some(pages) = self.next_pages(core) else { break };
-            self.use_processor(core, pages);
+            self.use_processor(core, self.demands.of_written_pages(pages));
         }
         if !self.is_log_full() {
             self.end_throttle(core);

@@ -79,6 +79,8 @@ pub struct TypeResult {
     pub response: Histogram,
     /// From the actual start to the answer, in nanoseconds.
     pub service: Histogram,
+    /// Processor time of the server's sessions for them, in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 /// An operation of a job that ended.

@@ -72,6 +72,8 @@ pub(crate) struct Session {
     pub(crate) next_touch: u32,
     /// Processor time of the step that was used.
     pub(crate) cpu_used: Nanos,
+    /// Processor time of the server for the transaction.
+    pub(crate) server_cpu: Nanos,
     /// Bytes of page images that the step owes to the log.
     pub(crate) images: u64,
     /// Whether the page that it needs exists; otherwise it makes it.
@@ -100,6 +102,7 @@ impl Session {
             next_lock: 0,
             next_touch: 0,
             cpu_used: Nanos::ZERO,
+            server_cpu: Nanos::ZERO,
             images: 0,
             page_exists: true,
             frame: 0,

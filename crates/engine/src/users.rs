@@ -172,13 +172,15 @@ impl Database {
 
     /// The client has its answer.
     pub(crate) fn answered<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
-        let state = &self.sessions[session as usize];
+        let state = &mut self.sessions[session as usize];
         let kind = state.script.kind;
+        let server_cpu = std::mem::take(&mut state.server_cpu);
         if core.now > self.measured_from {
             let counted = &mut self.types[kind];
             let count = u64::from(state.script.count);
             counted.committed += if state.script.succeeds { count } else { 0 };
             counted.rolled_back += if state.script.succeeds { 0 } else { count };
+            counted.cpu_ns += server_cpu.0;
             // Rows of a stream have no times of their own.
             if count == 1 {
                 counted.response.record((core.now - state.intended).0);

@@ -232,6 +232,17 @@ pub mod driver_series {
     pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
     /// Gauge, bytes: resident memory of the process.
     pub const MEMORY: &str = "memory.resident";
+
+    /// Counter, transactions: those of a type whose processor time in the server was measured, one per millisecond and thread of
+    /// the load generator at most. None where the server is on another host. Older records do not have it.
+    pub fn server_cpu_transactions(kind: &str) -> String {
+        format!("types.{kind}.server_cpu.transactions")
+    }
+
+    /// Counter, ns: processor time of the process or thread that worked for their sessions.
+    pub fn server_cpu(kind: &str) -> String {
+        format!("types.{kind}.server_cpu")
+    }
 }
 
 /// Series of the source [`source::CLIENT_NETWORK`], all counters: what passed the network of a remote client. Times are the

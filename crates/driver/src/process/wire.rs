@@ -15,7 +15,7 @@ use crate::errors::{ErrorCounts, ErrorSample, ErrorSamples};
 use crate::outage::Outage;
 use crate::spec::{DriveSpec, Pacing};
 use crate::summary::{Delivery, DriveSummary};
-use crate::tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
+use crate::tick::{ArrivalTick, ConnectTick, DriveTick, ServerCpu, ThreadLoad, TypeTick, Users};
 
 /// Commands to the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,7 @@ pub struct SpecLine {
     stop_grace_ns: u64,
     dilation: u32,
     shares_server_cpu: bool,
+    server_is_here: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +90,7 @@ impl From<&DriveSpec> for SpecLine {
             stop_grace_ns: Nanos::from(spec.stop_grace).0,
             dilation: spec.dilation.factor(),
             shares_server_cpu: spec.shares_server_cpu,
+            server_is_here: spec.server_is_here,
         }
     }
 }
@@ -116,6 +118,7 @@ impl SpecLine {
             stop_grace: Duration::from_nanos(self.stop_grace_ns),
             dilation: Dilation::new(self.dilation)?,
             shares_server_cpu: self.shares_server_cpu,
+            server_is_here: self.server_is_here,
         })
     }
 }
@@ -168,6 +171,8 @@ struct TypeLine {
     errors: Vec<u64>,
     /// Response, service, admission wait, pool wait, retry wait.
     times: [String; 5],
+    /// Transactions, ns.
+    server_cpu: [u64; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -248,6 +253,7 @@ impl From<&TypeTick> for TypeLine {
                 &tick.retry_wait,
             ]
             .map(histogram_line),
+            server_cpu: [tick.server_cpu.transactions, tick.server_cpu.ns],
         }
     }
 }
@@ -269,6 +275,7 @@ impl TypeLine {
             admission_wait: histogram_of(admission_wait)?,
             pool_wait: histogram_of(pool_wait)?,
             retry_wait: histogram_of(retry_wait)?,
+            server_cpu: ServerCpu { transactions: self.server_cpu[0], ns: self.server_cpu[1] },
         })
     }
 }

@@ -10,7 +10,7 @@ use underlay_database::sysbench::{
     prepare_bulk, tally,
 };
 use underlay_database::{Address, Engine, ErrorClass};
-use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
+use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, ServerCpu, Weights};
 use underlay_testbed::{TestServer, or_skip, texts};
 use underlay_workload::sysbench::{
     Distribution, Outcome, Parameters, SHAPE, Script, Sysbench, SysbenchAccounting,
@@ -82,6 +82,7 @@ fn all_scenes(engine: Engine) {
     every_script_does_what_it_says(&host);
     loads_are_driven_and_accounted_for(&host);
     weights_change_under_way(&host);
+    processor_time_is_told_by_type(&host);
     a_killed_server_keeps_what_it_acknowledged(&mut host);
     broken_tables_are_caught(&host);
     sysbench_drives_our_tables(&host);
@@ -213,6 +214,31 @@ fn weights_change_under_way(host: &TestServer) {
         (of(&second, Script::PointSelect), of(&second, Script::UpdateNonIndex));
     let share = selects as f64 / (selects + updates) as f64;
     assert!((0.65..0.85).contains(&share), "{selects} selects, {updates} updates");
+}
+
+/// A transaction of 14 statements, 400 rows of them in ranges, and one of a single row.
+fn processor_time_is_told_by_type(host: &TestServer) {
+    let measured = |server_is_here: bool| {
+        let connector = SysbenchConnector::new(host.target(), parameters(Script::ReadOnly));
+        let spec = DriveSpec { server_is_here, ..DriveSpec::new(RootSeed(9), USERS) };
+        let driver = Driver::start(spec, connector, Instant::now()).unwrap();
+        let weights = Weights::parse("point_select=1,read_only=1", &SHAPE).unwrap();
+        driver.set_mix(Mix::Weighted(weights)).unwrap();
+        driver.set_users(USERS);
+        work_until(&driver, 400);
+        let summary = driver.stop();
+        [Script::PointSelect, Script::ReadOnly].map(|script| {
+            let counts = summary.totals.of(script.index());
+            assert!(counts.server_cpu.transactions <= counts.completed());
+            counts.server_cpu
+        })
+    };
+    let [short, long] = measured(true);
+    assert!(short.transactions > 10 && long.transactions > 10, "{short:?}, {long:?}");
+    let mean = |cpu: ServerCpu| cpu.ns as f64 / cpu.transactions as f64;
+    assert!(mean(short) > 1e3, "{short:?}");
+    assert!(mean(long) > 3.0 * mean(short), "{short:?}, {long:?}");
+    assert_eq!(measured(false), [ServerCpu::default(); 2], "a server elsewhere");
 }
 
 fn a_killed_server_keeps_what_it_acknowledged(host: &mut TestServer) {

@@ -1,13 +1,14 @@
 //! Demand profiles as TOML files: what transactions cost, each value with its source and, where it
 //! was measured, its spread.
 //!
-//! A recorded run does not tell the processor time of transaction types apart. Therefore a file has
-//! the default's types and one factor for all of them, which is what was measured.
+//! Processor times of types are the default's, with a factor each where a record tells the types apart. Their log bytes are the
+//! default's: records tell only the sum. A factor on all of either is what was measured of all types together.
 
 use serde::{Deserialize, Serialize};
 use underlay_core::Nanos;
 use underlay_engine::{DemandProfile, TypeDemand};
 
+use super::demand_fit::DemandFit;
 use super::observation::Range;
 
 /// Version of the form.
@@ -86,6 +87,9 @@ struct PerPage {
     /// Per I/O request; files of before do not have it.
     #[serde(default)]
     io_cpu_us: f64,
+    /// Per transaction, of processes and threads without a session; files of before do not have it.
+    #[serde(default)]
+    background_cpu_us: f64,
     source: String,
 }
 
@@ -97,7 +101,19 @@ struct Type {
     cpu_per_unit_us: f64,
     log_bytes: u32,
     log_bytes_per_unit: u32,
+    /// The factor on the default's processor times that is in the times above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cpu_factor: Option<Spread>,
     source: String,
+}
+
+/// What a factor is in the windows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Spread {
+    value: f64,
+    low: f64,
+    high: f64,
 }
 
 /// Something that was observed.
@@ -111,18 +127,20 @@ pub struct Observed {
     pub source: String,
 }
 
-const TYPES_SOURCE: &str =
-    "default; the record does not distinguish the types, so the factors above scale all of them";
+const DEFAULT_TYPE: &str =
+    "default; the record does not tell its processor time from that of others";
+const MEASURED_TYPE: &str = "default, times the factor on its processor times: of the sessions' processor time per transaction \
+                             of the type, over the same simulated, against that of all types";
 
 impl DemandFile {
-    /// The default demands with factors that were fitted, `observed` in the order of processors,
-    /// log, and the rest. A factor that was not observed is 1.
+    /// Demands that were fitted to `defaults`, with what the factors on all processor times and on log bytes are called, and
+    /// `observed`. A factor that was not observed is 1.
     pub fn new(
         (engine, workload): (&str, &str),
         source: String,
-        demands: &DemandProfile,
+        fit: &DemandFit,
         [cpu, log]: [Observed; 2],
-        rest: Vec<Observed>,
+        observed: Vec<Observed>,
     ) -> DemandFile {
         let factor = |observed: Observed| {
             let one = Range { value: 1.0, low: 1.0, high: 1.0 };
@@ -133,14 +151,16 @@ impl DemandFile {
             value(Observed { source, range: Some(observed.range.unwrap_or(one)), ..observed })
         };
         let micros = |time: Nanos| time.0 as f64 / 1e3;
-        let kind = |kind: &TypeDemand| Type {
+        let kind = |(kind, factor): (&TypeDemand, &Option<Range>)| Type {
             name: kind.name.clone(),
             cpu_us: micros(kind.cpu_base),
             cpu_per_unit_us: micros(kind.cpu_per_unit),
             log_bytes: kind.log_bytes_base,
             log_bytes_per_unit: kind.log_bytes_per_unit,
-            source: TYPES_SOURCE.to_string(),
+            cpu_factor: factor.map(|Range { value, low, high }| Spread { value, low, high }),
+            source: if factor.is_some() { MEASURED_TYPE } else { DEFAULT_TYPE }.to_string(),
         };
+        let demands = &fit.demands;
         DemandFile {
             format: FORMAT,
             workload: workload.to_string(),
@@ -154,12 +174,13 @@ impl DemandFile {
                 log_flush_cpu_us: micros(demands.cpu_per_log_flush),
                 client_cpu_us: micros(demands.client_cpu),
                 io_cpu_us: micros(demands.cpu_per_io),
-                source: "default, scaled with the processor time of the types; client and I/O as observed, \
+                background_cpu_us: micros(demands.background_cpu),
+                source: "default, scaled with the processor time of the types; client, I/O and background as observed, \
                          where they are below"
                     .to_string(),
             },
-            types: demands.types.iter().map(kind).collect(),
-            observed: rest.into_iter().filter_map(value).collect(),
+            types: demands.types.iter().zip(&fit.types).map(kind).collect(),
+            observed: observed.into_iter().filter_map(value).collect(),
         }
     }
 
@@ -197,9 +218,16 @@ impl DemandFile {
             }
         }
         let PerPage {
-            read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us, io_cpu_us, ..
+            read_cpu_us,
+            write_cpu_us,
+            log_flush_cpu_us,
+            client_cpu_us,
+            io_cpu_us,
+            background_cpu_us,
+            ..
         } = file.per_page;
-        for time in [read_cpu_us, write_cpu_us, log_flush_cpu_us, client_cpu_us, io_cpu_us] {
+        let of_all = [client_cpu_us, io_cpu_us, background_cpu_us];
+        for time in [read_cpu_us, write_cpu_us, log_flush_cpu_us].into_iter().chain(of_all) {
             check("a processor time of per-page".to_string(), time, 1e7)?;
         }
         Ok(file)
@@ -231,6 +259,7 @@ impl DemandFile {
             cpu_per_log_flush: time(self.per_page.log_flush_cpu_us),
             client_cpu: time(self.per_page.client_cpu_us),
             cpu_per_io: time(self.per_page.io_cpu_us),
+            background_cpu: time(self.per_page.background_cpu_us),
             cpu_factor: self.cpu.value,
             log_factor: self.log.value,
         })
@@ -245,7 +274,8 @@ fn value(observed: Observed) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::{DemandFile, DemandFileError, Observed};
-    use crate::databases::Range;
+    use crate::databases::{DemandFit, Range};
+    use underlay_core::Nanos;
     use underlay_engine::DemandProfile;
 
     fn file() -> DemandFile {
@@ -253,8 +283,12 @@ mod tests {
         let cpu = Some(Range { value: 1.5, low: 1.4, high: 1.75 });
         let rest = vec![observed("pages-missed-per-transaction", cpu), observed("x", None)];
         let factors = [observed("cpu-factor", cpu), observed("log-factor", None)];
-        let demands = DemandProfile::tpcc_postgresql();
-        DemandFile::new(("postgresql", "tpcc"), "r".to_string(), &demands, factors, rest)
+        let mut demands = DemandProfile::tpcc_postgresql();
+        demands.types[1].cpu_base = Nanos::from_micros(180);
+        demands.background_cpu = Nanos(12_500);
+        let types = vec![None, cpu, None, None, None];
+        let fit = DemandFit { demands, cpu, log: None, types, background_ns: None };
+        DemandFile::new(("postgresql", "tpcc"), "r".to_string(), &fit, factors, rest)
     }
 
     #[test]
@@ -263,9 +297,25 @@ mod tests {
         let read = DemandFile::parse(&file.to_toml()).expect("its own form");
         assert_eq!(read, file);
         let demands = read.demands("postgresql", "tpcc").expect("the same");
-        let expected = DemandProfile { cpu_factor: 1.5, ..DemandProfile::tpcc_postgresql() };
+        let defaults = DemandProfile::tpcc_postgresql();
+        let mut expected =
+            DemandProfile { cpu_factor: 1.5, background_cpu: Nanos(12_500), ..defaults.clone() };
+        expected.types[1].cpu_base = Nanos::from_micros(180);
         assert_eq!(demands, expected, "what was not observed is as always");
         assert_eq!(file.observed.len(), 1, "what was not observed is not in the file");
+        let factors: Vec<bool> = file.types.iter().map(|kind| kind.cpu_factor.is_some()).collect();
+        assert_eq!(factors, [false, true, false, false, false]);
+    }
+
+    #[test]
+    fn files_of_before_have_no_background() {
+        let text = file().to_toml();
+        let before: Vec<&str> =
+            text.lines().filter(|line| !line.starts_with("background-cpu-us")).collect();
+        assert!(before.len() < text.lines().count(), "{text}");
+        let read = DemandFile::parse(&before.join("\n")).expect("its own form");
+        let demands = read.demands("postgresql", "tpcc").expect("the same");
+        assert_eq!(demands.background_cpu, Nanos::ZERO);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod bottleneck;
 mod highest_rate;
 
 mod demand_file;
+mod demand_fit;
 
 mod family;
 
@@ -51,17 +52,17 @@ mod tests;
 pub use background::BackgroundSchedule;
 pub use bottleneck::Bottleneck;
 pub use demand_file::{DemandFile, DemandFileError, Observed};
+pub use demand_fit::{DemandFit, cpu_scales, fitted};
 pub use family::{Family, FamilyProblem, Member};
 pub use fit_point::FitPoint;
 pub use highest_rate::{AtRate, Bed, HighestRate, Target};
 pub use ladder::{Each, Effort, Ladder, LadderError, Rung, Second, Stage, counted};
 pub use mapping::{Assumptions, default_demands, scenario};
 pub use next_factor::{FACTORS, Found};
-pub use observation::{Costs, Observation, Observing, Range};
+pub use observation::{Costs, Observation, Observing, Range, TypeCosts};
 pub use offered::{Offer, Offered};
 pub use prediction::{
-    Prediction, SinglePlan, SinglePlanError, cpu_scales, error_of, fitted, predicted_rate,
-    predicted_time,
+    Prediction, SinglePlan, SinglePlanError, error_of, predicted_rate, predicted_time,
 };
 pub use processor_fit::{ProcessorFit, scale};
 pub(crate) use refusals::of_plan;

@@ -24,6 +24,8 @@ pub struct Observation {
     pub p99: Option<Nanos>,
     /// What a transaction costs.
     pub costs: Costs,
+    /// The types of the workload, in the order of its shape; empty where they were not observed.
+    pub types: Vec<TypeCosts>,
     /// Where transactions spent most of their time; `None` where it is not known.
     pub bottleneck: Option<Bottleneck>,
 }
@@ -33,6 +35,8 @@ pub struct Observation {
 pub struct Costs {
     /// Processor time of the server, nanoseconds.
     pub cpu_ns: Option<f64>,
+    /// That of its processes and threads that serve no session.
+    pub background_ns: Option<f64>,
     /// Processor time of the load generator, nanoseconds.
     pub client_ns: Option<f64>,
     /// Processor time of the host per I/O request beside the server's, nanoseconds.
@@ -45,6 +49,15 @@ pub struct Costs {
     pub pages_missed: Option<f64>,
     /// Pages that the server wrote.
     pub pages_written: Option<f64>,
+}
+
+/// Transactions of one type in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TypeCosts {
+    /// How many ended.
+    pub ended: u64,
+    /// Processor time of the server's session per transaction, nanoseconds; `None` where it was not observed.
+    pub cpu_ns: Option<f64>,
 }
 
 /// A number that varies.
@@ -81,6 +94,8 @@ pub struct Observing {
     response: Histogram,
     ended: u64,
     cpu_ns: f64,
+    /// Transactions and processor time by type.
+    types: Vec<(u64, u64)>,
     log: u64,
     images: u64,
     missed: u64,
@@ -108,8 +123,14 @@ impl Observing {
             for kind in database.headline.types {
                 self.response.merge(&database.types[*kind].response);
             }
-            let ended: u64 =
-                database.types.iter().map(|kind| kind.committed + kind.rolled_back).sum();
+            self.types.resize(self.types.len().max(database.types.len()), (0, 0));
+            let mut ended = 0;
+            for (sum, kind) in self.types.iter_mut().zip(&database.types) {
+                let of_kind = kind.committed + kind.rolled_back;
+                ended += of_kind;
+                sum.0 += of_kind;
+                sum.1 += kind.cpu_ns;
+            }
             self.ended += ended;
             if let Some(spec) = scenario.databases.get(number) {
                 let requests = database.requests() * spec.demands.cpu_per_io.0;
@@ -136,6 +157,11 @@ impl Observing {
     /// What they show together.
     pub fn observation(&self, users: u32) -> Observation {
         let per = |amount: f64| (self.ended > 0).then(|| amount / self.ended as f64);
+        let of_sessions: u64 = self.types.iter().map(|(_, cpu_ns)| cpu_ns).sum();
+        let of_type = |&(ended, cpu_ns): &(u64, u64)| TypeCosts {
+            ended,
+            cpu_ns: (ended > 0).then(|| cpu_ns as f64 / ended as f64),
+        };
         Observation {
             users,
             headline: self.headline / self.seconds.max(f64::MIN_POSITIVE),
@@ -144,6 +170,7 @@ impl Observing {
             p99: self.response.quantile(0.99).map(Nanos),
             costs: Costs {
                 cpu_ns: per(self.cpu_ns.max(0.0)),
+                background_ns: per((self.cpu_ns - of_sessions as f64).max(0.0)),
                 client_ns: None,
                 io_ns: None,
                 log_bytes: per(self.log as f64),
@@ -151,6 +178,7 @@ impl Observing {
                 pages_missed: per(self.missed as f64),
                 pages_written: per(self.written as f64),
             },
+            types: self.types.iter().map(of_type).collect(),
             bottleneck: self.bottleneck(),
         }
     }

@@ -1,18 +1,15 @@
-//! A recorded workload on other designs: demands fitted to what was measured, and what the model's
-//! error on the measured design means for the rest.
+//! A recorded workload on other designs, and what the model's error on the measured design means for them.
 //!
 //! The model is never shown alone: each prediction is corrected by what was measured on the record's own design at the
 //! same number of users, next to what is simulated there. Its interval includes the model's error on that design, where it
 //! is largest, and the spread of what was measured.
 
-use std::collections::{BTreeMap, BTreeSet};
-use underlay_core::{Nanos, RootSeed};
-use underlay_engine::DemandProfile;
+use underlay_core::RootSeed;
 use underlay_study::{DesignPlan, Plan};
 
 use super::ladder::{Effort, Ladder, Stage};
 use super::mapping::Assumptions;
-use super::observation::{Costs, Observation, Observing, Range};
+use super::observation::{Observation, Observing, Range};
 use super::offered::{Offer, Offered};
 use super::what_if::{Change, NoMeaning, built};
 
@@ -154,69 +151,6 @@ impl<'a> SinglePlan<'a> {
     }
 }
 
-/// A cost of a window, over the same of what was simulated at its users.
-fn over_simulated(
-    window: &Observation,
-    simulated: &[Observation],
-    of: &dyn Fn(&Costs) -> Option<f64>,
-) -> Option<f64> {
-    let twin = simulated.iter().find(|twin| twin.users == window.users)?;
-    let base = of(&twin.costs).filter(|base| *base > 0.0)?;
-    Some(of(&window.costs)? / base)
-}
-
-/// By numbers of users: processor time per transaction there, over that of all windows. A transaction costs a busy host
-/// more than an idle one, whose caches it has to itself.
-pub fn cpu_scales(measured: &[Observation], simulated: &[Observation]) -> BTreeMap<u32, f64> {
-    let ratio = |window: &Observation| over_simulated(window, simulated, &|costs| costs.cpu_ns);
-    let Some(all) = Range::of(measured.iter().filter_map(ratio)) else { return BTreeMap::new() };
-    let users: BTreeSet<u32> = measured.iter().map(|window| window.users).collect();
-    let at = |users: u32| {
-        let windows = measured.iter().filter(|window| window.users == users);
-        Some((users, Range::of(windows.filter_map(ratio))?.value / all.value))
-    };
-    users.into_iter().filter_map(at).collect()
-}
-
-/// Share of page images in the log above which a window does not tell what else is in it. Servers
-/// count images, not their bytes, and leave the unused part of a page out.
-const MOST_IMAGES: f64 = 0.5;
-
-/// The demands as measured: the default's, with one factor on processor times and one on log bytes, and with the times
-/// beside the server's that were observed.
-/// A factor is the median over the windows of what was measured per transaction over what
-/// `simulated`, with the default's demands, shows at the same users.
-pub fn fitted(
-    defaults: &DemandProfile,
-    measured: &[Observation],
-    simulated: &[Observation],
-) -> (DemandProfile, [Option<Range>; 2]) {
-    let ratios = |of: &dyn Fn(&Costs) -> Option<f64>| {
-        Range::of(measured.iter().filter_map(|window| over_simulated(window, simulated, of)))
-    };
-    let cpu = ratios(&|costs| costs.cpu_ns);
-    // Page images depend on checkpoints and memory, which the model knows.
-    let own = |costs: &Costs| {
-        let (log, images) = (costs.log_bytes?, costs.image_bytes?);
-        (images <= log * MOST_IMAGES).then_some(log - images)
-    };
-    let has_images = measured.iter().any(|window| window.costs.image_bytes.is_some());
-    let log = if has_images { ratios(&own) } else { ratios(&|costs| costs.log_bytes) };
-    let seen = |of: &dyn Fn(&Costs) -> Option<f64>| {
-        let times = Range::of(measured.iter().filter_map(|window| of(&window.costs)))?;
-        Some(Nanos(times.value.round() as u64))
-    };
-    let factor = |range: Option<Range>| range.map_or(1.0, |range| range.value);
-    let demands = DemandProfile {
-        cpu_factor: defaults.cpu_factor * factor(cpu),
-        log_factor: defaults.log_factor * factor(log),
-        client_cpu: seen(&|costs| costs.client_ns).unwrap_or(defaults.client_cpu),
-        cpu_per_io: seen(&|costs| costs.io_ns).unwrap_or(defaults.cpu_per_io),
-        ..defaults.clone()
-    };
-    (demands, [cpu, log])
-}
-
 /// A predicted value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -276,14 +210,10 @@ pub fn predicted_rate(
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        COUNTED_ENOUGH, Prediction, SinglePlan, cpu_scales, error_of, fitted, predicted_rate,
-        predicted_time,
-    };
+    use super::{COUNTED_ENOUGH, Prediction, SinglePlan, error_of, predicted_rate, predicted_time};
     use crate::databases::tests::plan;
-    use crate::databases::{Assumptions, Costs, Effort, Observation};
+    use crate::databases::{Assumptions, Effort};
     use underlay_core::{Nanos, RootSeed};
-    use underlay_engine::DemandProfile;
 
     fn value(prediction: Option<Prediction>) -> f64 {
         prediction.expect("measured").value
@@ -344,40 +274,5 @@ mod tests {
         assert!(many >= COUNTED_ENOUGH as f64 && is_whole, "{many}");
         let (few, is_whole) = of_one_run("hdd", 1);
         assert!(few > 0.0 && few < COUNTED_ENOUGH as f64 / 2.0 && !is_whole, "{few}");
-    }
-
-    #[test]
-    fn factors_are_medians_over_the_windows() {
-        let window = |users, cpu, log, images: Option<f64>| Observation {
-            users,
-            costs: Costs {
-                cpu_ns: Some(cpu),
-                log_bytes: Some(log),
-                image_bytes: images,
-                ..Costs::default()
-            },
-            ..Observation::default()
-        };
-        let simulated =
-            [window(4, 100.0, 3_000.0, Some(1_000.0)), window(16, 200.0, 2_000.0, Some(0.0))];
-        let measured = [
-            window(4, 150.0, 9_000.0, Some(8_500.0)),
-            window(4, 160.0, 9_000.0, Some(9_500.0)),
-            window(16, 400.0, 2_000.0, Some(1_000.0)),
-            window(99, 1.0, 1.0, Some(0.0)),
-        ];
-        let defaults = DemandProfile::tpcc_postgresql();
-        let (demands, [cpu, log]) = fitted(&defaults, &measured, &simulated);
-        assert!((demands.cpu_factor - 1.6).abs() < 1e-9, "{cpu:?}");
-        assert!(
-            (demands.log_factor - 0.5).abs() < 1e-9,
-            "without images, where they are not most of the log: {log:?}"
-        );
-        assert_eq!(demands.types, defaults.types);
-        let scales = cpu_scales(&measured, &simulated);
-        let near = |users, wanted: f64| (scales[&users] - wanted).abs() < 1e-9;
-        assert!(near(4, 1.55 / 1.6) && near(16, 2.0 / 1.6) && scales.len() == 2, "{scales:?}");
-        let unseen = Observation::default();
-        assert_eq!(fitted(&defaults, &[unseen], &simulated).0, defaults);
     }
 }

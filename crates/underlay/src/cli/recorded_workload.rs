@@ -160,7 +160,7 @@ impl RecordedWorkload {
         let simulated = self.own_simulated(rungs, &assumed, effort)?;
         let is_used = |window: &&Observation| rungs.contains(&window.users);
         let used: Vec<Observation> = self.measured.iter().filter(is_used).cloned().collect();
-        let (demands, [cpu, log]) = fitted(&defaults, &used, &simulated);
+        let fit = fitted(&defaults, &used, &simulated);
         let design = &self.plan.designs[self.design];
         let windows = used.len();
         let source = format!(
@@ -190,6 +190,11 @@ impl RecordedWorkload {
                 "CPU time of the server's processes",
             ),
             seen(
+                "background-cpu-us-per-transaction",
+                &|it| Some(it.costs.background_ns? / 1e3),
+                "CPU time of the server's processes and threads less that of its sessions",
+            ),
+            seen(
                 "client-cpu-us-per-transaction",
                 &|it| Some(it.costs.client_ns? / 1e3),
                 "CPU time of the load generator",
@@ -215,16 +220,12 @@ impl RecordedWorkload {
         let (engine, workload) =
             (self.plan.engine.kind.as_str(), self.plan.workload.kind.shape().name);
         let factors = [
-            factor("cpu-factor", cpu, "CPU time"),
-            factor("log-factor", log, "log bytes without page images"),
+            factor("cpu-factor", fit.cpu, "CPU time of sessions"),
+            factor("log-factor", fit.log, "log bytes without page images"),
         ];
-        let beside = DemandProfile {
-            client_cpu: demands.client_cpu,
-            cpu_per_io: demands.cpu_per_io,
-            ..defaults
-        };
-        let file = DemandFile::new((engine, workload), source, &beside, factors, rest);
-        Ok(Profiled { demands, file, cpu_scales: cpu_scales(&used, &simulated) })
+        let file = DemandFile::new((engine, workload), source, &fit, factors, rest);
+        let cpu_scales = cpu_scales(&used, &simulated);
+        Ok(Profiled { demands: fit.demands, file, cpu_scales })
     }
 }
 

@@ -17,6 +17,7 @@ use underlay_record::{
 };
 use underlay_study::{ProcedurePlan, WeightsPlan, WorkloadPlan};
 use underlay_telemetry::{Collector, CollectorReport, Targets};
+use underlay_workload::transactional::Shape;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -211,6 +212,7 @@ fn course<S: Subject>(
     let mut spec = drive_spec(&plan.workload, &plan.procedure, plan.workload.seed);
     spec.connections = plan.connections;
     spec.threads = plan.threads;
+    spec.server_is_here = target.is_on_this_host();
     if let Pacing::Open { ramp, .. } = &mut spec.pacing {
         *ramp = plan.ramp;
     }
@@ -221,7 +223,8 @@ fn course<S: Subject>(
             .map_err(|error| Stop::bad_input(chain(&error)))?;
     }
     let gauge = DriverGauge::default();
-    let samples = is_kept.then(|| Samples::start(log, target, &gauge)).transpose()?;
+    let samples =
+        is_kept.then(|| Samples::start(log, target, (&gauge, driver.shape()))).transpose()?;
     let mut measured = Measured::default();
     let mut ladder = Ladder {
         log,
@@ -318,7 +321,11 @@ struct Samples {
 }
 
 impl Samples {
-    fn start(log: RunLog<'_>, target: Target, gauge: &DriverGauge) -> Result<Samples, Abort> {
+    fn start(
+        log: RunLog<'_>,
+        target: Target,
+        (gauge, shape): (&DriverGauge, &Shape),
+    ) -> Result<Samples, Abort> {
         let writer = TelemetryWriter::start(log, 1).during("start the thread of the record")?;
         let targets = Targets {
             databases: Vec::new(),
@@ -327,7 +334,7 @@ impl Samples {
             processes: vec![("driver".to_string(), std::process::id())],
             cgroup: None,
             volumes: Vec::new(),
-            extra: vec![Box::new(DriverSampler::new(gauge.clone()))],
+            extra: vec![Box::new(DriverSampler::new(gauge.clone(), shape))],
         };
         let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
         Ok(Samples { collector, writer })

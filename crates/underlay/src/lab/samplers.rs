@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Dilation, Nanos};
 use underlay_datastore::Datastore;
-use underlay_driver::{DriveTick, NetworkGauge};
+use underlay_driver::{DriveTick, NetworkGauge, ServerCpu};
 use underlay_record::conventions::{
     client_network_series as network_series, driver_series as series, source,
 };
 use underlay_telemetry::{SampleError, Sampler, Status};
+use underlay_workload::transactional::Shape;
 
 use crate::lab::run_log::RunLog;
 
@@ -122,7 +123,7 @@ impl Sampler for NetworkSampler {
 #[derive(Clone, Default)]
 pub struct DriverGauge(Arc<Mutex<Option<DriverState>>>);
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct DriverState {
     users_active: u32,
     users_in_transaction: u32,
@@ -135,16 +136,24 @@ struct DriverState {
     busiest_thread_ns: u64,
     held_back_ns: u64,
     memory_bytes: u64,
+    /// By type.
+    server_cpu: Vec<ServerCpu>,
 }
 
 impl DriverGauge {
     /// Takes over what a tick says. Increments are summed, so that the series are counters.
     pub fn set(&self, tick: &DriveTick) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (due, overflowed, busiest) = state.map_or((0, 0, 0), |state| {
+        let before = state.as_ref();
+        let (due, overflowed, busiest) = before.map_or((0, 0, 0), |state| {
             (state.arrivals_due, state.arrivals_overflowed, state.busiest_thread_ns)
         });
-        let held_back_ns = state.map_or(0, |state| state.held_back_ns);
+        let held_back_ns = before.map_or(0, |state| state.held_back_ns);
+        let mut server_cpu = before.map_or_else(Vec::new, |state| state.server_cpu.clone());
+        server_cpu.resize(tick.types.len(), ServerCpu::default());
+        for (sum, kind) in server_cpu.iter_mut().zip(&tick.types) {
+            sum.merge(kind.server_cpu);
+        }
         *state = Some(DriverState {
             users_active: tick.users.active,
             users_in_transaction: tick.users.in_transaction,
@@ -157,6 +166,7 @@ impl DriverGauge {
             busiest_thread_ns: busiest + tick.busiest.awake_ns(),
             held_back_ns: held_back_ns + tick.held_back_ns,
             memory_bytes: tick.memory.0,
+            server_cpu,
         });
     }
 }
@@ -170,13 +180,13 @@ pub struct DriverSampler {
 
 impl DriverSampler {
     /// A sampler of what loads one of several databases.
-    pub fn named(log: RunLog<'_>, gauge: DriverGauge) -> DriverSampler {
-        DriverSampler { name: log.recorded(source::DRIVER), ..DriverSampler::new(gauge) }
+    pub fn named(log: RunLog<'_>, gauge: DriverGauge, shape: &Shape) -> DriverSampler {
+        DriverSampler { name: log.recorded(source::DRIVER), ..DriverSampler::new(gauge, shape) }
     }
 
-    /// A sampler of `gauge`.
-    pub fn new(gauge: DriverGauge) -> DriverSampler {
-        let series = vec![
+    /// A sampler of `gauge`, of transactions of this shape.
+    pub fn new(gauge: DriverGauge, shape: &Shape) -> DriverSampler {
+        let mut series = vec![
             SeriesSpec::gauge(series::USERS_ACTIVE, "users"),
             SeriesSpec::gauge(series::USERS_IN_TRANSACTION, "users"),
             SeriesSpec::gauge(series::USERS_STALLED, "users"),
@@ -189,6 +199,10 @@ impl DriverSampler {
             SeriesSpec::counter(series::HELD_BACK, "ns"),
             SeriesSpec::gauge(series::MEMORY, "bytes"),
         ];
+        for kind in shape.types {
+            series.push(SeriesSpec::counter(series::server_cpu_transactions(kind), "transactions"));
+            series.push(SeriesSpec::counter(series::server_cpu(kind), "ns"));
+        }
         DriverSampler { name: source::DRIVER.to_string(), gauge, series }
     }
 }
@@ -211,22 +225,26 @@ impl Sampler for DriverSampler {
     }
 
     fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
-        let state = *self.gauge.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.gauge.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match state {
             None => values.resize(self.series.len(), f64::NAN),
-            Some(state) => values.extend([
-                f64::from(state.users_active),
-                f64::from(state.users_in_transaction),
-                f64::from(state.users_stalled),
-                f64::from(state.sessions),
-                state.arrivals_queued as f64,
-                state.arrivals_due as f64,
-                state.arrivals_overflowed as f64,
-                state.cpu_ns as f64,
-                state.busiest_thread_ns as f64,
-                state.held_back_ns as f64,
-                state.memory_bytes as f64,
-            ]),
+            Some(state) => {
+                values.extend([
+                    f64::from(state.users_active),
+                    f64::from(state.users_in_transaction),
+                    f64::from(state.users_stalled),
+                    f64::from(state.sessions),
+                    state.arrivals_queued as f64,
+                    state.arrivals_due as f64,
+                    state.arrivals_overflowed as f64,
+                    state.cpu_ns as f64,
+                    state.busiest_thread_ns as f64,
+                    state.held_back_ns as f64,
+                    state.memory_bytes as f64,
+                ]);
+                let of_types = state.server_cpu.iter();
+                values.extend(of_types.flat_map(|it| [it.transactions as f64, it.ns as f64]));
+            }
         }
         Ok(())
     }

@@ -10,12 +10,10 @@ use crate::kernel_file::read_whole;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use underlay_database::{Address, Target};
+use underlay_database::{Target, is_server_task};
 
 /// Threads whose files are kept open; those of further sessions are opened at each look.
 const KEPT_OPEN_MAX: usize = 512;
-/// How the command lines of database servers begin.
-const SERVERS: [&str; 3] = ["postgres", "mariadb", "mysql"];
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,11 +85,7 @@ pub(super) struct Threads {
 impl Threads {
     /// Of the server of `target`, if it is on this host.
     pub(super) fn of(target: &Target, proc: &Path) -> Option<Threads> {
-        let is_here = match &target.address {
-            Address::UnixSocket(_) => true,
-            Address::Tcp(host) => matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1"),
-        };
-        is_here.then(|| Threads {
+        target.is_on_this_host().then(|| Threads {
             proc: proc.to_path_buf(),
             known: BTreeMap::new(),
             buffer: Vec::new(),
@@ -151,14 +145,10 @@ impl Threads {
 }
 
 fn open(proc: &Path, thread: i32) -> Option<Files> {
-    let folder = proc.join(thread.to_string());
-    let command = std::fs::read(folder.join("cmdline")).ok()?;
-    let program = command.split(|byte| matches!(byte, 0 | b' ')).next()?;
-    let name = program.rsplit(|byte| *byte == b'/').next()?;
-    let name = std::str::from_utf8(name).ok()?;
-    if !SERVERS.iter().any(|server| name.starts_with(server)) {
+    if !is_server_task(proc, u32::try_from(thread).ok()?) {
         return None;
     }
+    let folder = proc.join(thread.to_string());
     // The files of the thread itself: those of a process add up all of its threads, which costs more.
     let own = folder.join("task").join(thread.to_string());
     let folder = if own.is_dir() { own } else { folder };

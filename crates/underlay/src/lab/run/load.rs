@@ -270,6 +270,7 @@ impl ActiveRun<'_> {
             dilation: self.bench.dilation,
             connections: client.connections,
             shares_server_cpu: client.place == ClientPlace::Local,
+            server_is_here: true,
             ..spec
         }
     }
@@ -302,7 +303,7 @@ impl ActiveRun<'_> {
             vec![Box::new(DatastoreSampler::new(Arc::clone(datastore)))];
         // A job counts no time of its own; that of the process is sampled.
         if self.bench.plan.workload.kind.job_sessions().is_none() {
-            extra.push(Box::new(DriverSampler::new(gauge.clone())));
+            extra.push(Box::new(DriverSampler::new(gauge.clone(), generator.shape())));
         }
         Targets {
             databases: Vec::new(),
@@ -329,7 +330,8 @@ impl ActiveRun<'_> {
         targets.databases.push((name.to_string(), database.target(), cgroup));
         // As above, a job counts no time.
         if !load.is_job {
-            let sampler = DriverSampler::named(database.log, load.gauge.clone());
+            let shape = load.generator.shape();
+            let sampler = DriverSampler::named(database.log, load.gauge.clone(), shape);
             targets.extra.push(Box::new(sampler));
         }
     }

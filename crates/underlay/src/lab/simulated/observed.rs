@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use underlay_core::{Histogram, Nanos};
-use underlay_record::conventions::source;
+use underlay_record::conventions::{document, driver_series, source};
 use underlay_record::{Interval, Phase, PhaseKind, PhaseStatus, ReadError, Record, Table};
-use underlay_simulation::databases::{Costs, Observation};
+use underlay_simulation::databases::{Costs, Observation, TypeCosts};
 use underlay_study::EngineKind;
 use underlay_workload::transactional::Shape;
 
+/// Measured transactions of a type that say what it costs.
+const MEASURED_ENOUGH: f64 = 5.0;
 /// Bytes of PostgreSQL's pages, which an image has at most: holes are left out.
 const PAGE: f64 = 8192.0;
 
@@ -23,6 +25,8 @@ pub fn observations(
     shape: &Shape,
 ) -> Result<Vec<Observation>, ReadError> {
     let mut observations = Vec::new();
+    // Processor time of sessions is that of the host, which a dilated design does not have.
+    let is_dilated = record.document(None, document::TIME_DILATION)?.is_some();
     for run in record.runs()? {
         if !run.is_evidence() || run.design != design {
             continue;
@@ -63,7 +67,20 @@ pub fn observations(
                 transactions_per_second: all as f64 / covered,
                 p95: response.quantile(0.95).map(Nanos),
                 p99: response.quantile(0.99).map(Nanos),
-                costs: costs(&tables, engine, interval, all as f64 / covered),
+                costs: Costs {
+                    background_ns: background_ns(&tables, engine, interval)
+                        .map(|per_second| per_second * covered / all as f64)
+                        .filter(|_| !is_dilated && all > 0),
+                    ..costs(&tables, engine, interval, all as f64 / covered)
+                },
+                types: shape
+                    .types
+                    .iter()
+                    .map(|name| TypeCosts {
+                        ended: ended.get(name).map_or(0, |kind| kind.1),
+                        cpu_ns: server_cpu(&tables, name, interval),
+                    })
+                    .collect(),
                 bottleneck: None,
             });
         }
@@ -93,9 +110,10 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
         EngineKind::Postgresql => Costs {
             client_ns,
             io_ns,
-            cpu_ns: per(source::PROCESS, &["postgres.on_cpu"]),
+            cpu_ns: per(source::PROCESS, &[on_cpu(engine)]),
             log_bytes: per(source::POSTGRES, &["wal.wal_bytes"])
                 .or_else(|| per(source::POSTGRES, &["wal.position"])),
+            background_ns: None,
             image_bytes: per(source::POSTGRES, &["wal.wal_fpi"]).map(|images| images * PAGE),
             pages_missed: per(source::POSTGRES, &["database.blks_read"]),
             pages_written: per(
@@ -110,13 +128,41 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
         EngineKind::Mariadb | EngineKind::Mysql => Costs {
             client_ns,
             io_ns,
-            cpu_ns: per(source::PROCESS, &["mariadb.on_cpu"]),
+            cpu_ns: per(source::PROCESS, &[on_cpu(engine)]),
             log_bytes: per(source::MARIADB, &["status.innodb_lsn_current"]),
+            background_ns: None,
             image_bytes: None,
             pages_missed: per(source::MARIADB, &["status.innodb_buffer_pool_reads"]),
             pages_written: per(source::MARIADB, &["status.innodb_buffer_pool_pages_flushed"]),
         },
     }
+}
+
+/// Processor time of the server per second that its sessions did not use.
+fn background_ns(tables: &[Table], engine: EngineKind, interval: Interval) -> Option<f64> {
+    let rate_of = |source: &str, series: &str| {
+        rate(tables.iter().find(|table| table.source.name == source)?, series, interval)
+    };
+    let all = rate_of(source::PROCESS, on_cpu(engine))?;
+    let sessions = rate_of(source::WAITS, "sessions.on_cpu")?;
+    Some((all - sessions).max(0.0))
+}
+
+/// The processor time of a server.
+fn on_cpu(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Postgresql => "postgres.on_cpu",
+        EngineKind::Mariadb | EngineKind::Mysql => "mariadb.on_cpu",
+    }
+}
+
+/// Processor time of a session per transaction of a type; `None` where too few were measured.
+fn server_cpu(tables: &[Table], kind: &str, interval: Interval) -> Option<f64> {
+    let table = tables.iter().find(|table| table.source.name == source::DRIVER)?;
+    let seconds = interval.seconds();
+    let transactions = rate(table, &driver_series::server_cpu_transactions(kind), interval)?;
+    let time = rate(table, &driver_series::server_cpu(kind), interval)?;
+    (transactions * seconds >= MEASURED_ENOUGH).then(|| time / transactions)
 }
 
 /// I/O requests of all volumes per second, as the block layer counts them; `None` where there were none.
