@@ -1,4 +1,4 @@
-//! Keeping what the consistency checks of a run found.
+//! Keeping what the consistency checks of a run found, and naming the crash behind what could not be done.
 
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,23 @@ fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
         Liveness::Died(log) => Ok(Some(log.headline())),
         Liveness::Running | Liveness::Stopped => Ok(server.crash()),
     }
+}
+
+/// What kept a load from beginning: a crash of one of its servers, if there was one. They have a moment to say so.
+pub fn kept_from_beginning(failure: Abort, servers: &mut [&mut Server]) -> Abort {
+    let Abort::Failed(_) = &failure else { return failure };
+    let limit = Instant::now() + CRASH_REPORTED_WITHIN;
+    while Instant::now() < limit {
+        for server in servers.iter_mut() {
+            if let Ok(Some(crash)) = crash_of(server) {
+                return Abort::Failed(format!(
+                    "the database server crashed before the load began: {crash}"
+                ));
+            }
+        }
+        std::thread::sleep(CRASH_PAUSE);
+    }
+    failure
 }
 
 /// Why the server, or all of its sessions, ended unexpectedly, if that happened before these checks ended. Where

@@ -34,6 +34,7 @@ use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
+use crate::lab::verification::kept_from_beginning;
 use crate::lab::workload::Session;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
@@ -60,7 +61,13 @@ impl ActiveRun<'_> {
         let Running { databases, sessions, datastore, volumes, faults, background } = running;
         let (log, plan) = (self.log, self.bench.plan);
         let gauge = DriverGauge::default();
-        let paths = self.start_loads(databases, sessions, observer)?;
+        let paths = match self.start_loads(databases, sessions, observer) {
+            Ok(paths) => paths,
+            Err(failure) => {
+                let mut servers: Vec<_> = databases.iter_mut().map(|it| &mut it.server).collect();
+                return Err(kept_from_beginning(failure, &mut servers));
+            }
+        };
         let loads = loads_of(databases, sessions)?;
         let generator: &dyn LoadGenerator = match plan.has_named_databases() {
             true => &loads,
