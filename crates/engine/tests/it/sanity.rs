@@ -42,6 +42,44 @@ fn more_cores_help_until_the_log_limits() {
     assert!(slow < four, "{slow} {four}");
 }
 
+/// With a device that takes no time, and everything cached, nothing but processors is waited for.
+#[test]
+fn processor_time_is_that_of_the_types_and_of_background_work() {
+    const BACKGROUND: Nanos = Nanos::from_micros(300);
+    let simulated = |background: Nanos, users: u32| {
+        let mut scenario = tpcc(4, users, 2, Bytes::from_gib(2));
+        scenario.databases[0].demands.background_cpu = background;
+        run(&scenario, &device("null"), 5)
+    };
+    let per_transaction = |run: &EngineRun| {
+        let types = &run.databases[0].types;
+        let ended: u64 = types.iter().map(|kind| kind.committed + kind.rolled_back).sum();
+        let of_types: u64 = types.iter().map(|kind| kind.cpu_ns).sum();
+        [of_types as f64, run.hosts[0].used.done_ns - of_types as f64].map(|ns| ns / ended as f64)
+    };
+    let (without, with) = (simulated(Nanos::ZERO, 8), simulated(BACKGROUND, 8));
+    let ([sessions, rest], [also, more]) = (per_transaction(&without), per_transaction(&with));
+    assert!((also / sessions - 1.0).abs() < 0.02, "{sessions} {also}");
+    // But for what is under way at the ends of the window.
+    assert!(rest.abs() < sessions / 100.0, "hardly a page is written: {rest} of {sessions}");
+    assert!(((more - rest) / BACKGROUND.0 as f64 - 1.0).abs() < 0.03, "{rest} {more}");
+    // Two processors that are busy anyway have as much less time for sessions.
+    let ratio = with.headline(0) / without.headline(0);
+    let expected = (sessions + rest) / (also + more);
+    assert!((ratio / expected - 1.0).abs() < 0.03, "{ratio} {expected}");
+    // One user has the other processor for it, and hardly waits for it.
+    let little = Nanos(BACKGROUND.0 / 5);
+    let alone = simulated(little, 1).headline(0) / simulated(Nanos::ZERO, 1).headline(0);
+    let if_waited_for = sessions / (sessions + little.0 as f64);
+    assert!(if_waited_for < 0.93 && alone > 0.98, "{alone} {if_waited_for}");
+    let of = |kind: usize| {
+        let kind = &without.databases[0].types[kind];
+        kind.cpu_ns as f64 / (kind.committed + kind.rolled_back) as f64
+    };
+    // Delivery has ten orders of 10 lines, and Payment one customer.
+    assert!(of(3) > 3.0 * of(1), "{} {}", of(3), of(1));
+}
+
 #[test]
 fn an_open_loop_has_its_rate_and_a_closed_one_its_pauses() {
     let mut scenario = tpcc(4, 64, 4, Bytes::from_gib(1));
