@@ -97,6 +97,14 @@ fn a_study_compares_two_designs_on_mariadb() {
     }
     bench.run(&["report", "maria.sqlite", "--out", "page.html"]).expect(0);
 
+    // The server is on this host: its processor time is told by type, and apart from background threads.
+    let profile = bench.run(&["profile", "maria.sqlite"]).expect(0);
+    let told = profile.matches("[type.cpu-factor]").count();
+    assert!(told >= 2, "new orders and payments at least: {profile}");
+    let background = profile.lines().find_map(|line| line.strip_prefix("background-cpu-us = "));
+    let background: f64 = background.expect("a time").parse().expect("a number");
+    assert!(background > 0.0, "{profile}");
+
     // Settings that MariaDB refuses are told before anything is touched, as are PostgreSQL's.
     let wrong =
         STUDY.replace("innodb_buffer_pool_size = \"64M\"", "innodb_buffer_pool_size = \"64MB\"");
