@@ -31,10 +31,12 @@ impl<S: Session> FollowedSession<S> {
         let number = match (dilation.is_dilated(), server_is_here) {
             (true, _) => session.server_task().await?,
             // Not every server says so; transactions can do without.
-            (false, true) => session.server_task().await.ok().flatten(),
+            (false, true) => {
+                let number = session.server_task().await.ok().flatten();
+                number.filter(|number| is_server_task(Path::new("/proc"), *number))
+            }
             (false, false) => None,
         };
-        let number = number.filter(|number| is_server_task(Path::new("/proc"), *number));
         // A process that cannot be followed has ended, which the first request will show.
         let task = number.and_then(|number| ServerTask::open(number).ok());
         let debt = task.as_ref().filter(|_| dilation.is_dilated());

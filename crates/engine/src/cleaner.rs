@@ -15,7 +15,8 @@
 //! Targets are positions of the log up to which pages are flushed. Records that are logged while
 //! the checkpoint is older than a limit set them (mtr0mtr.cc, `log_close`; `buf_flush_ahead`). A soft
 //! target takes only what is older than its limit. It wakes a cleaner that sleeps, and does not cut
-//! the second between two rounds short. A batch is first written in one piece to the doublewrite buffer and flushed, then page by page.
+//! the second between two rounds short. A batch is first written to the doublewrite buffer and
+//! flushed, then page by page.
 
 use crate::adaptive_flushing::{AdaptiveFlushing, Averages, FlushRates, Found};
 use crate::page::PageId;

@@ -99,11 +99,13 @@ fn specifications_survive_and_ticks_of_other_workloads_do_not() {
     };
     spec.connections = Some(2);
     spec.shares_server_cpu = true;
+    spec.server_is_here = true;
     let line = SpecLine::from(&spec);
     let text = serde_json::to_string(&line).unwrap();
     let read: SpecLine = serde_json::from_str(&text).unwrap();
     assert_eq!(format!("{:?}", read.spec().unwrap()), format!("{spec:?}"));
-    let tick = crate::tick::DriveTick::empty(&SHAPE, Nanos(1), Nanos(2));
+    let mut tick = crate::tick::DriveTick::empty(&SHAPE, Nanos(1), Nanos(2));
+    tick.types[1].server_cpu.add(123);
     assert_eq!(TickLine::from(&tick).tick(&SHAPE), Some(tick.clone()));
     assert_eq!(TickLine::from(&tick).tick(&underlay_workload::batch::SHAPE), None);
 }

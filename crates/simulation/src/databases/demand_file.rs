@@ -287,7 +287,7 @@ mod tests {
         demands.types[1].cpu_base = Nanos::from_micros(180);
         demands.background_cpu = Nanos(12_500);
         let types = vec![None, cpu, None, None, None];
-        let fit = DemandFit { demands, cpu, log: None, types, background_ns: None };
+        let fit = DemandFit { demands, cpu, log: None, types };
         DemandFile::new(("postgresql", "tpcc"), "r".to_string(), &fit, factors, rest)
     }
 

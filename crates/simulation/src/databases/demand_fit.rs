@@ -24,8 +24,6 @@ pub struct DemandFit {
     pub log: Option<Range>,
     /// Further factors on the processor times of the types, in their order.
     pub types: Vec<Option<Range>>,
-    /// Processor time per transaction of processes and threads without a session, beside that of writing pages, ns.
-    pub background_ns: Option<Range>,
 }
 
 /// Fits demands to what was `measured`; `simulated` is with the default's demands, at the same users.
@@ -44,7 +42,7 @@ pub fn fitted(
         let written = twin.costs.background_ns? * cpu_factor;
         Some((window.costs.background_ns? - written).max(0.0))
     });
-    let background_ns = Range::of(background);
+    let background = Range::of(background);
     let of_types: Vec<Vec<Option<f64>>> =
         pairs().map(|(window, twin)| type_ratios(&window.types, &twin.types)).collect();
     let of_type = |number: usize| {
@@ -61,7 +59,7 @@ pub fn fitted(
         Some(Nanos(times.value.round() as u64))
     };
     // It is multiplied by the factor, as all processor times are.
-    let background_cpu = background_ns.map(|time| Nanos((time.value / cpu_factor).round() as u64));
+    let background_cpu = background.map(|time| Nanos((time.value / cpu_factor).round() as u64));
     let demands = DemandProfile {
         types: defaults.types.iter().zip(&types).map(scaled).collect(),
         cpu_factor: defaults.cpu_factor * cpu_factor,
@@ -71,7 +69,7 @@ pub fn fitted(
         background_cpu: background_cpu.unwrap_or(defaults.background_cpu),
         ..defaults.clone()
     };
-    DemandFit { demands, cpu, log, types, background_ns }
+    DemandFit { demands, cpu, log, types }
 }
 
 /// By numbers of users: processor time per transaction there, over that of all windows. A transaction costs a busy host
@@ -203,7 +201,7 @@ mod tests {
         assert_eq!(little.demands.background_cpu, Nanos::ZERO, "never less than that of pages");
         let together = fitted(&defaults, &of(260_000.0, None), &simulated);
         assert!((together.demands.cpu_factor - 2.6).abs() < 1e-9, "{together:?}");
-        assert_eq!(together.background_ns, None);
+        assert_eq!(together.demands.background_cpu, Nanos::ZERO);
     }
 
     #[test]

@@ -69,21 +69,32 @@ fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
     }
 }
 
-/// What kept a load from beginning: a crash of one of its servers, if there was one. They have a moment to say so.
-pub fn kept_from_beginning(failure: Abort, servers: &mut [&mut Server]) -> Abort {
-    let Abort::Failed(_) = &failure else { return failure };
-    let limit = Instant::now() + CRASH_REPORTED_WITHIN;
-    while Instant::now() < limit {
+/// The same of several servers, waited for until it happens or `limit` has passed.
+fn crash_within(servers: &mut [&mut Server], limit: Duration) -> Result<Option<String>, Abort> {
+    let until = Instant::now() + limit;
+    loop {
         for server in servers.iter_mut() {
-            if let Ok(Some(crash)) = crash_of(server) {
-                return Abort::Failed(format!(
-                    "the database server crashed before the load began: {crash}"
-                ));
+            if let Some(crash) = crash_of(server)? {
+                return Ok(Some(crash));
             }
+        }
+        if Instant::now() >= until {
+            return Ok(None);
         }
         std::thread::sleep(CRASH_PAUSE);
     }
-    failure
+}
+
+/// What kept a load from beginning: a crash of one of its servers, if there was one. They have a moment to say so.
+pub fn kept_from_beginning(failure: Abort, servers: &mut [&mut Server]) -> Abort {
+    let Abort::Failed(_) = &failure else { return failure };
+    match crash_within(servers, CRASH_REPORTED_WITHIN) {
+        Ok(Some(crash)) => {
+            Abort::Failed(format!("the database server crashed before the load began: {crash}"))
+        }
+        // What is known is the failure.
+        Ok(None) | Err(_) => failure,
+    }
 }
 
 /// Why the server, or all of its sessions, ended unexpectedly, if that happened before these checks ended. Where
@@ -97,14 +108,8 @@ pub fn crash_behind(
 ) -> Result<Option<String>, Abort> {
     let is_made = |check: &Checked| !matches!(check.outcome, CheckOutcome::Failed { .. });
     let are_made = checks.as_ref().is_ok_and(|checks| checks.iter().all(is_made));
-    let limit = Instant::now() + CRASH_REPORTED_WITHIN;
-    loop {
-        let crash = crash_of(server)?;
-        if are_made || crash.is_some() || Instant::now() >= limit {
-            return Ok(crash);
-        }
-        std::thread::sleep(CRASH_PAUSE);
-    }
+    let limit = if are_made { Duration::ZERO } else { CRASH_REPORTED_WITHIN };
+    crash_within(&mut [server], limit)
 }
 
 /// The checks that were made, of a server that crashed for this reason, if it did.

@@ -87,7 +87,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         SeriesDoc::counter(
             "sessions.on_cpu",
             "ns",
-            "CPU time of the sessions' threads, of a server on this host",
+            "CPU time of the sessions' threads, of a server on this host; missing with more than 512 sessions",
         ),
     ],
 };
@@ -263,7 +263,8 @@ impl Waits {
         }
         let on_cpu = self.threads.as_mut().map_or(f64::NAN, |threads| {
             threads.keep(&self.seen);
-            threads.on_cpu_ns() as f64
+            let on_cpu = threads.on_cpu_ns() as f64;
+            if Threads::follows_all(self.seen.len()) { on_cpu } else { f64::NAN }
         });
         let costs = &self.costs;
         let values = vec![

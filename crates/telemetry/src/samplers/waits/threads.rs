@@ -131,6 +131,11 @@ impl Threads {
         });
     }
 
+    /// Whether the files of so many threads are kept open, so that none of their CPU time is missed.
+    pub(super) fn follows_all(sessions: usize) -> bool {
+        sessions <= KEPT_OPEN_MAX
+    }
+
     /// CPU time of the threads since each was first seen, ns.
     pub(super) fn on_cpu_ns(&mut self) -> u64 {
         for files in self.known.values_mut().flatten() {

@@ -61,6 +61,7 @@ pub fn observations(
             }
             let all: u64 = ended.values().map(|kind| kind.1).sum();
             let length = Nanos((covered * 1e9).round() as u64);
+            let costs = costs(&tables, engine, interval, all as f64 / covered);
             observations.push(Observation {
                 users,
                 headline: shape.headline.rate(counted, length),
@@ -68,10 +69,8 @@ pub fn observations(
                 p95: response.quantile(0.95).map(Nanos),
                 p99: response.quantile(0.99).map(Nanos),
                 costs: Costs {
-                    background_ns: background_ns(&tables, engine, interval)
-                        .map(|per_second| per_second * covered / all as f64)
-                        .filter(|_| !is_dilated && all > 0),
-                    ..costs(&tables, engine, interval, all as f64 / covered)
+                    background_ns: costs.background_ns.filter(|_| !is_dilated),
+                    ..costs
                 },
                 types: shape
                     .types
@@ -106,6 +105,8 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
     let io_ns = per(source::PROCESS, &["kernel.on_cpu", "datastore.on_cpu"])
         .zip(requests(tables, interval))
         .map(|(time, requests)| time * per_second / requests);
+    let background_ns = background_ns(tables, engine, interval)
+        .and_then(|time| (per_second > 0.0).then(|| time / per_second));
     match engine {
         EngineKind::Postgresql => Costs {
             client_ns,
@@ -113,7 +114,7 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
             cpu_ns: per(source::PROCESS, &[on_cpu(engine)]),
             log_bytes: per(source::POSTGRES, &["wal.wal_bytes"])
                 .or_else(|| per(source::POSTGRES, &["wal.position"])),
-            background_ns: None,
+            background_ns,
             image_bytes: per(source::POSTGRES, &["wal.wal_fpi"]).map(|images| images * PAGE),
             pages_missed: per(source::POSTGRES, &["database.blks_read"]),
             pages_written: per(
@@ -130,7 +131,7 @@ fn costs(tables: &[Table], engine: EngineKind, interval: Interval, per_second: f
             io_ns,
             cpu_ns: per(source::PROCESS, &[on_cpu(engine)]),
             log_bytes: per(source::MARIADB, &["status.innodb_lsn_current"]),
-            background_ns: None,
+            background_ns,
             image_bytes: None,
             pages_missed: per(source::MARIADB, &["status.innodb_buffer_pool_reads"]),
             pages_written: per(source::MARIADB, &["status.innodb_buffer_pool_pages_flushed"]),
