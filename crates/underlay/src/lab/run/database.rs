@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, Nanos};
 use underlay_database::Engine;
-use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
+use underlay_database::managed::{
+    Listen, RestoreOptions, Server, ServerSpec, SettingInForce, StartReport,
+};
 use underlay_datastore::MountedVolume;
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
@@ -22,6 +24,7 @@ use super::under_test::UnderTest;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::run_log::RunLog;
+use crate::lab::verification::kept_from_beginning;
 
 /// What a server says once it is started.
 pub struct Started {
@@ -241,14 +244,13 @@ impl<'a> ActiveRun<'a> {
         database: &mut UnderTest<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Started, Abort> {
-        let started = database.server.start().during("start the database server")?;
+        let server = &mut database.server;
+        let (started, in_force) = settings_of_started(server)
+            .map_err(|failure| kept_from_beginning(failure, &mut [server]))?;
         for warning in &started.warnings {
             database.log.find(Severity::Warning, finding::NOT_DURABLE, warning, observer)?;
         }
-        let mut settings: serde_json::Map<String, Value> = database
-            .server
-            .settings_in_force()
-            .during("read the settings in force")?
+        let mut settings: serde_json::Map<String, Value> = in_force
             .into_iter()
             .map(|setting| {
                 (setting.name, json!({ "value": setting.value, "source": setting.source }))
@@ -301,6 +303,13 @@ impl Started {
             }),
         )
     }
+}
+
+/// Starts a server and asks it what it runs with.
+fn settings_of_started(server: &mut Server) -> Result<(StartReport, Vec<SettingInForce>), Abort> {
+    let started = server.start().during("start the database server")?;
+    let in_force = server.settings_in_force().during("ask the database server for its settings")?;
+    Ok((started, in_force))
 }
 
 /// Limits that are not in force, for the record.
