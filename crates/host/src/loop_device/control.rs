@@ -12,8 +12,8 @@ use std::time::Duration;
 pub(super) const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
 pub(super) fn control(file: &File, request: libc::c_ulong, argument: usize) -> io::Result<i32> {
-    // SAFETY: the requests of this module take either no argument or a pointer to a LoopConfig that
-    // lives across the call; its layout is the kernel's. The descriptor is open.
+    // SAFETY: the requests of this module take no argument, a number, or a pointer to a LoopConfig
+    // that lives across the call; its layout is the kernel's. The descriptor is open.
     let outcome = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(outcome) }
 }

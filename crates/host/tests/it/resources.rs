@@ -323,6 +323,8 @@ fn check_volume(system: FileSystem, size: Bytes) {
     };
     assert_eq!(sysfs("queue/logical_block_size"), "4096");
     assert_eq!(sysfs("loop/dio"), "1");
+    // Also where the file is on a rotational disk.
+    assert_eq!(sysfs("queue/read_ahead_kb"), "128");
     let again = LoopDevice::attach(&place.teardown, &backing, 4096);
     assert!(matches!(again, Err(HostError::AlreadyAttached(_))), "{again:?}");
 
