@@ -72,11 +72,11 @@ impl Database {
                     }
                     let offset = self.layout.offset_of_run(first, pages);
                     let request = Request::write(offset, pages * page_bytes);
-                    core.submit(path, volume, request, Purpose::PageWrite { database });
+                    core.submit(path, volume, request, Purpose::PageWrite { database, first });
                 }
             }
             (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
-                while let Some(next) = engine.cleaner.next_request(|page| pool.changed_at(page)) {
+                while let Some(next) = engine.cleaner.next_request(|page| pool.begin_write(page)) {
                     let (request, purpose) = match next {
                         CleanerRequest::Doublewrite { behind, pages } => {
                             engine.counters.doublewrite_pages += u64::from(pages);
@@ -85,12 +85,11 @@ impl Database {
                             (request, Purpose::Doublewrite { database })
                         }
                         CleanerRequest::Page(page) => {
-                            pool.clean(page);
                             engine.counters.written_pages += 1;
                             engine.counters.write_requests += 1;
                             let offset = self.layout.offset(page);
                             let request = Request::write(offset, page_bytes);
-                            (request, Purpose::PageWrite { database })
+                            (request, Purpose::PageWrite { database, first: page })
                         }
                     };
                     core.submit(path, volume, request, purpose);
@@ -102,10 +101,10 @@ impl Database {
         }
     }
 
-    /// Pages were written.
-    pub(crate) fn page_written<T: Target>(&mut self, core: &mut Core<T>) {
-        match &mut self.engine {
-            Engine::Postgresql(engine) => {
+    /// Pages were written, the first of which is this one.
+    pub(crate) fn page_written<T: Target>(&mut self, core: &mut Core<T>, first: PageId) {
+        match (&mut self.engine, &mut self.pool) {
+            (Engine::Postgresql(engine), _) => {
                 engine.kernel.complete(core.now);
                 let may_go_on = !engine.kernel.is_over_limit();
                 self.pump(core);
@@ -113,9 +112,19 @@ impl Database {
                     self.end_throttle(core);
                 }
             }
-            Engine::Innodb(engine) => {
-                engine.cleaner.page_written();
+            (Engine::Innodb(engine), Pool::Midpoint(pool)) => {
+                pool.clean(first);
+                let is_last = engine.cleaner.page_written();
+                let number = self.number;
+                let waited = self.latched.extract_if(.., |(page, _)| *page == first);
+                core.ready.extend(waited.map(|(_, session)| (number, session)));
+                if is_last {
+                    self.flush_data(core);
+                }
                 self.clean(core);
+            }
+            (Engine::Innodb(_), Pool::Clock(_)) => {
+                unreachable!("an engine has its own kind of pool")
             }
         }
         core.ready.extend(self.starved.drain(..).map(|session| (self.number, session)));
@@ -239,7 +248,7 @@ impl Database {
         }
     }
 
-    /// The data volume is flushed: a checkpoint is complete, or a batch can go to its places.
+    /// The data volume is flushed: a checkpoint is complete, a batch can go to its places, or is there.
     pub(crate) fn data_flushed<T: Target>(&mut self, core: &mut Core<T>) {
         match &mut self.engine {
             Engine::Postgresql(engine) => {
@@ -247,7 +256,7 @@ impl Database {
                 engine.kernel.counters.checkpoints += 1;
             }
             Engine::Innodb(engine) => {
-                engine.cleaner.doublewrite_flushed();
+                engine.cleaner.flushed();
                 self.clean(core);
             }
         }

@@ -15,8 +15,12 @@
 //! Targets are positions of the log up to which pages are flushed. Records that are logged while
 //! the checkpoint is older than a limit set them (mtr0mtr.cc, `log_close`; `buf_flush_ahead`). A soft
 //! target takes only what is older than its limit. It wakes a cleaner that sleeps, and does not cut
-//! the second between two rounds short. A batch is first written to the doublewrite buffer and
-//! flushed, then page by page.
+//! the second between two rounds short.
+//!
+//! Pages go through the doublewrite buffer in batches (buf0dblwr.cc). A batch is written to it and
+//! flushed; then its pages are written to their places, and the data files flushed. The next batch
+//! begins after that, and is filled meanwhile. A page is latched from when it enters a batch until
+//! it is written: sessions can read it, and wait to change it.
 
 use crate::adaptive_flushing::{AdaptiveFlushing, Averages, FlushRates, Found};
 use crate::page::PageId;
@@ -30,23 +34,25 @@ const BATCH_PAGES: usize = 128;
 /// Pages of a request of a batch: of a buffer in memory the kernel puts 128 pages of 4 KiB into a request (loop
 /// devices, `max_segments`). A drive tells the beginning of a long write from scattered ones less well than its end.
 const PIECE_PAGES: usize = 32;
-/// Page writes in flight at most: what fits two batches; more would wait in the device.
-const IN_FLIGHT_MAX: usize = 256;
+/// Page writes under way at most without the doublewrite buffer; more would wait in the device.
+const UNDER_WAY_MAX: usize = 256;
 /// How long the cleaner waits where nothing wakes it.
 const ROUND: Nanos = Nanos::from_secs(1);
 
-/// What the cleaner does with its batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where the batch in hand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// There is none.
     Idle,
-    /// The batch is written to the doublewrite buffer: its pages that are on their way or there, and the pieces that are on
+    /// It is written to the doublewrite buffer: its pages that are on their way or there, and the pieces that are on
     /// their way.
-    Doublewrite {
-        sent: usize,
-        under_way: usize,
-    },
+    Doublewrite { sent: usize, under_way: usize },
     /// The doublewrite buffer is flushed.
     Flush,
+    /// Its pages are written to their places: those that are on their way or there.
+    Pages { sent: usize },
+    /// The data files are flushed.
+    FlushData,
 }
 
 /// The next thing to ask of the volume.
@@ -107,15 +113,15 @@ pub(crate) struct Cleaner {
     changed: VecDeque<(u64, PageId)>,
     /// How many of the first of them were chosen.
     chosen_oldest: usize,
-    /// Chosen and not begun.
+    /// Chosen and in no batch.
     chosen: VecDeque<PageId>,
-    /// On the way through the doublewrite buffer.
+    /// The next batch.
+    filling: Vec<PageId>,
+    /// The batch in hand.
     batch: Vec<PageId>,
-    /// Through it.
-    ready: VecDeque<PageId>,
     stage: Stage,
-    /// The first change of each page that is being written, in the order in which they were begun.
-    in_flight: VecDeque<u64>,
+    /// Page writes that are under way.
+    under_way: usize,
 }
 
 impl Cleaner {
@@ -139,10 +145,10 @@ impl Cleaner {
             changed: VecDeque::new(),
             chosen_oldest: 0,
             chosen: VecDeque::new(),
+            filling: Vec::new(),
             batch: Vec::new(),
-            ready: VecDeque::new(),
             stage: Stage::Idle,
-            in_flight: VecDeque::new(),
+            under_way: 0,
         }
     }
 
@@ -152,19 +158,18 @@ impl Cleaner {
     }
 
     /// The log position of the oldest change that is not written; `position` when there is none.
-    /// `changed_at` says that of a page, none of a clean one. A page counts until its write is
+    /// `changed_at` says that of a page, none of a clean one. A page is dirty until its write is
     /// done.
     fn oldest(&mut self, position: u64, changed_at: impl Fn(PageId) -> Option<u64>) -> u64 {
-        let under_way = self.in_flight.iter().copied().min().unwrap_or(position);
         while let Some(&(since, page)) = self.changed.front() {
             // The page may have been written and changed again since: then a later entry names it.
             if changed_at(page) == Some(since) {
-                return since.min(under_way);
+                return since;
             }
             self.changed.pop_front();
             self.chosen_oldest = self.chosen_oldest.saturating_sub(1);
         }
-        under_way
+        position
     }
 
     /// Whether sessions have to wait before they write more log (`log_checkpoint_margin`).
@@ -212,7 +217,7 @@ impl Cleaner {
         if let Some(most) = self.tail.take() {
             return Some(CleanerWork::Tail { most });
         }
-        let is_done = self.in_flight.is_empty();
+        let is_done = self.is_done();
         let is_due = self.is_signalled || now >= self.begun + ROUND;
         if !is_done && !is_due {
             return None;
@@ -259,6 +264,11 @@ impl Cleaner {
         let rest = self.io_capacity_max.saturating_sub(pages);
         self.tail = Some(rest.max(self.io_capacity_max.min(self.lru_scan_depth)));
         Some(CleanerWork::Oldest { pages })
+    }
+
+    /// Whether everything that it handed to the volume is written.
+    fn is_done(&self) -> bool {
+        self.batch.is_empty() && self.under_way == 0
     }
 
     fn begin_round(&mut self, now: Nanos) {
@@ -331,44 +341,59 @@ impl Cleaner {
         self.chosen.extend(pages);
     }
 
-    /// Pages that are chosen and not yet on their way.
+    /// Pages that are chosen and that the cleaner has not handed over yet. It waits until the batch before has ended.
     pub(crate) fn waiting(&self) -> usize {
-        self.chosen.len() + self.batch.len() + self.ready.len()
+        self.chosen.len() + self.filling.len()
     }
 
-    /// What to ask of the volume now. `changed_at` as for [`Cleaner::oldest`].
+    /// What to ask of the volume now. `begin_write` latches a page, and says no to one that is not dirty or is latched:
+    /// nothing is written twice for one change.
     pub(crate) fn next_request(
         &mut self,
-        changed_at: impl Fn(PageId) -> Option<u64>,
+        mut begin_write: impl FnMut(PageId) -> bool,
     ) -> Option<CleanerRequest> {
         if !self.is_doublewrite {
-            self.ready.append(&mut self.chosen);
+            while self.under_way < UNDER_WAY_MAX
+                && let Some(page) = self.chosen.pop_front()
+            {
+                if begin_write(page) {
+                    return Some(self.write_page(page));
+                }
+            }
+            return None;
         }
-        while self.in_flight.len() < IN_FLIGHT_MAX
-            && let Some(page) = self.ready.pop_front()
+        while self.filling.len() < BATCH_PAGES
+            && let Some(page) = self.chosen.pop_front()
         {
-            // Nothing is written twice for one change.
-            if let Some(since) = changed_at(page) {
-                self.in_flight.push_back(since);
-                return Some(CleanerRequest::Page(page));
+            if begin_write(page) {
+                self.filling.push(page);
             }
         }
-        // The doublewrite buffer holds one batch, so the next one waits until its pages were sent.
-        if self.stage == Stage::Idle && self.ready.is_empty() && !self.chosen.is_empty() {
-            let pages = self.chosen.len().min(BATCH_PAGES);
-            self.batch.extend(self.chosen.drain(..pages));
+        // What was chosen is handed over to the last page, so the loop above leaves a batch that is whole or the last one.
+        if self.stage == Stage::Idle && !self.filling.is_empty() {
+            std::mem::swap(&mut self.filling, &mut self.batch);
             self.stage = Stage::Doublewrite { sent: 0, under_way: 0 };
         }
-        if let Stage::Doublewrite { sent, under_way } = &mut self.stage
-            && *sent < self.batch.len()
-        {
-            let behind = *sent as u32;
-            let pages = (self.batch.len() - *sent).min(PIECE_PAGES);
-            *sent += pages;
-            *under_way += 1;
-            return Some(CleanerRequest::Doublewrite { behind, pages: pages as u32 });
+        match &mut self.stage {
+            Stage::Doublewrite { sent, under_way } if *sent < self.batch.len() => {
+                let behind = *sent as u32;
+                let pages = (self.batch.len() - *sent).min(PIECE_PAGES);
+                *sent += pages;
+                *under_way += 1;
+                Some(CleanerRequest::Doublewrite { behind, pages: pages as u32 })
+            }
+            Stage::Pages { sent } if *sent < self.batch.len() => {
+                let page = self.batch[*sent];
+                *sent += 1;
+                Some(self.write_page(page))
+            }
+            _ => None,
         }
-        None
+    }
+
+    fn write_page(&mut self, page: PageId) -> CleanerRequest {
+        self.under_way += 1;
+        CleanerRequest::Page(page)
     }
 
     /// The next chosen page, of a database at rest whose writes take no time.
@@ -387,15 +412,28 @@ impl Cleaner {
         is_last
     }
 
-    /// The doublewrite buffer is flushed: pages can be written to their places.
-    pub(crate) fn doublewrite_flushed(&mut self) {
-        self.ready.extend(self.batch.drain(..));
-        self.stage = Stage::Idle;
+    /// A page is written. Whether it was the last one of its batch, and the data files must be flushed.
+    pub(crate) fn page_written(&mut self) -> bool {
+        self.under_way -= 1;
+        let is_last = self.under_way == 0 && self.stage == Stage::Pages { sent: self.batch.len() };
+        if is_last {
+            self.stage = Stage::FlushData;
+        }
+        is_last
     }
 
-    /// A page is written: the one that was begun first, as it is taken for.
-    pub(crate) fn page_written(&mut self) {
-        self.in_flight.pop_front();
+    /// The volume is flushed: the pages of the batch can be written to their places, or it has ended.
+    pub(crate) fn flushed(&mut self) {
+        match self.stage {
+            Stage::Flush => self.stage = Stage::Pages { sent: 0 },
+            Stage::FlushData => {
+                self.batch.clear();
+                self.stage = Stage::Idle;
+            }
+            Stage::Idle | Stage::Doublewrite { .. } | Stage::Pages { .. } => {
+                unreachable!("nobody flushes the volume for a batch in stage {:?}", self.stage)
+            }
+        }
     }
 }
 
@@ -430,42 +468,73 @@ mod tests {
         move |page: PageId| dirty[page.block() as usize].then_some(page.block().into())
     }
 
+    /// Writes everything that is chosen; a page is clean when its write is done.
     fn write_all(cleaner: &mut Cleaner, dirty: &mut [bool]) {
+        let mut under_way = Vec::new();
         loop {
-            let next = cleaner.next_request(changed_at(dirty));
-            match next {
-                Some(CleanerRequest::Page(page)) => dirty[page.block() as usize] = false,
+            match cleaner.next_request(|page| dirty[page.block() as usize]) {
+                Some(CleanerRequest::Page(page)) => under_way.push(page),
                 Some(CleanerRequest::Doublewrite { .. }) => unreachable!("it is off"),
-                None if cleaner.in_flight.is_empty() => return,
-                None => cleaner.page_written(),
+                None if under_way.is_empty() => return,
+                None => {
+                    for page in under_way.drain(..) {
+                        dirty[page.block() as usize] = false;
+                        assert!(!cleaner.page_written(), "no batch ends");
+                    }
+                }
             }
         }
     }
 
     #[test]
-    fn a_batch_goes_through_the_doublewrite_buffer_first() {
+    fn a_batch_goes_through_the_doublewrite_buffer_before_the_next_one() {
         let mut cleaner = cleaner(true);
         cleaner.choose_tail((0..200).map(|block| PageId::new(0, block)).collect());
         let batch = BATCH_PAGES as u32;
-        let next = |cleaner: &mut Cleaner| cleaner.next_request(|_| Some(0));
-        let piece = |behind| Some(CleanerRequest::Doublewrite { behind, pages: 32 });
+        let next = |cleaner: &mut Cleaner| cleaner.next_request(|_| true);
+        let piece = |behind, pages| Some(CleanerRequest::Doublewrite { behind, pages });
         for behind in [0, 32, 64, 96] {
-            assert_eq!(next(&mut cleaner), piece(behind), "all pieces at once");
+            assert_eq!(next(&mut cleaner), piece(behind, 32), "all pieces at once");
         }
         assert_eq!(next(&mut cleaner), None, "one batch at a time");
+        assert_eq!(cleaner.waiting(), 72, "the next one is filled");
         let are_last = [(); 4].map(|()| cleaner.doublewritten());
         assert_eq!(are_last, [false, false, false, true]);
         assert_eq!(next(&mut cleaner), None, "not before it is flushed");
-        cleaner.doublewrite_flushed();
+        cleaner.flushed();
         for block in 0..batch {
             let page = PageId::new(0, block);
             assert_eq!(next(&mut cleaner), Some(CleanerRequest::Page(page)));
         }
-        assert_eq!(next(&mut cleaner), piece(0));
-        assert_eq!(next(&mut cleaner), piece(32));
-        let last = Some(CleanerRequest::Doublewrite { behind: 64, pages: 8 });
-        assert_eq!(next(&mut cleaner), last);
-        assert_eq!(cleaner.waiting(), 72);
+        for left in (0..batch).rev() {
+            assert_eq!(next(&mut cleaner), None, "its pages are not written");
+            assert_eq!(cleaner.page_written(), left == 0);
+        }
+        assert_eq!(next(&mut cleaner), None, "they are not flushed");
+        cleaner.flushed();
+        for (behind, pages) in [(0, 32), (32, 32), (64, 8)] {
+            assert_eq!(next(&mut cleaner), piece(behind, pages));
+        }
+        assert_eq!((next(&mut cleaner), cleaner.waiting()), (None, 0));
+        assert!(!cleaner.is_done(), "handed over, and not written");
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_latched_is_in_no_batch() {
+        let mut cleaner = cleaner(true);
+        cleaner.choose_tail((0..4).map(|block| PageId::new(0, block)).collect());
+        let first = cleaner.next_request(|page| page.block() % 2 == 1);
+        assert_eq!(first, Some(CleanerRequest::Doublewrite { behind: 0, pages: 2 }));
+        assert!(cleaner.doublewritten());
+        cleaner.flushed();
+        for block in [1, 3] {
+            let page = CleanerRequest::Page(PageId::new(0, block));
+            assert_eq!(cleaner.next_request(|_| false), Some(page));
+        }
+        assert_eq!(cleaner.next_request(|_| false), None);
+        cleaner.choose_tail(vec![PageId::new(0, 0)]);
+        assert_eq!(cleaner.next_request(|_| false), None);
+        assert_eq!(cleaner.waiting(), 0, "an empty batch is none");
     }
 
     #[test]
@@ -480,18 +549,17 @@ mod tests {
         assert_eq!(cleaner.oldest(99, changed_at), 20);
         assert_eq!(cleaner.choose_oldest(2, 30, changed_at), 1, "30 is not before 30");
         assert_eq!(cleaner.oldest(99, changed_at), 20, "chosen is not written");
-        assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(2))));
-        // It is clean for the pool when its write begins.
-        let changed_at = |asked: PageId| (asked == page(1)).then_some(30);
+        assert_eq!(cleaner.next_request(|_| true), Some(CleanerRequest::Page(page(2))));
         assert_eq!(cleaner.oldest(99, changed_at), 20, "its write is not done");
-        cleaner.page_written();
+        assert!(!cleaner.page_written());
+        let changed_at = |asked: PageId| (asked == page(1)).then_some(30);
         assert_eq!(cleaner.oldest(99, changed_at), 30);
         assert_eq!(cleaner.choose_oldest(2, u64::MAX, changed_at), 1);
         cleaner.choose_tail(vec![page(1), page(2)]);
-        assert_eq!(cleaner.next_request(changed_at), Some(CleanerRequest::Page(page(1))));
-        assert_eq!(cleaner.next_request(|_| None), None, "chosen twice and written once");
-        assert_eq!(cleaner.oldest(99, |_| None), 30);
-        cleaner.page_written();
+        let mut is_latched = false;
+        let mut latch = |asked| asked == page(1) && !std::mem::replace(&mut is_latched, true);
+        assert_eq!(cleaner.next_request(&mut latch), Some(CleanerRequest::Page(page(1))));
+        assert_eq!(cleaner.next_request(&mut latch), None, "chosen twice and written once");
         assert_eq!(cleaner.oldest(99, |_| None), 99);
     }
 

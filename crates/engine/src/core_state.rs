@@ -2,6 +2,7 @@
 //! woken.
 
 use crate::cpu::Cpu;
+use crate::page::PageId;
 use crate::spec::HostSpec;
 use crate::station::Station;
 use crate::timers::Timers;
@@ -65,10 +66,10 @@ pub(crate) enum Purpose {
     LogWrite { database: u16 },
     /// The log is flushed.
     LogFlush { database: u16 },
-    /// Pages are written in the background.
-    PageWrite { database: u16 },
-    /// The data volume is flushed: at the end of a checkpoint, or after a batch of the doublewrite
-    /// buffer.
+    /// Pages are written in the background: this one, and perhaps those behind it.
+    PageWrite { database: u16, first: PageId },
+    /// The data volume is flushed: at the end of a checkpoint, after a batch of the doublewrite
+    /// buffer, and after its pages.
     DataFlush { database: u16 },
     /// A batch is written to the doublewrite buffer.
     Doublewrite { database: u16 },
@@ -107,7 +108,7 @@ impl Purpose {
             Purpose::Read { database, .. }
             | Purpose::LogWrite { database }
             | Purpose::LogFlush { database }
-            | Purpose::PageWrite { database }
+            | Purpose::PageWrite { database, .. }
             | Purpose::DataFlush { database }
             | Purpose::Analyze { database }
             | Purpose::ReadAhead { database }

@@ -51,6 +51,8 @@ pub(crate) struct Database {
     pub(crate) created: PageSet,
     /// Sessions that wait for a page which another one reads, by the page.
     awaited: Locks,
+    /// Sessions that wait to change a page that is being written.
+    pub(crate) latched: Vec<(PageId, u32)>,
     /// Sessions that wait until any read ends, because every frame is being read into.
     pub(crate) starved: VecDeque<u32>,
     locks: Locks,
@@ -125,6 +127,7 @@ impl Database {
             created: PageSet::default(),
             engine,
             awaited: Locks::default(),
+            latched: Vec::new(),
             starved: VecDeque::new(),
             locks: Locks::default(),
             log: RedoLog::new(spec.engine.log_block_bytes(), spec.log.length),
@@ -237,7 +240,7 @@ impl Database {
     pub(crate) fn on_ready<T: Target>(&mut self, core: &mut Core<T>, session: u32) {
         match self.sessions[session as usize].phase {
             Phase::Connecting => self.prepare(core, session),
-            Phase::Locking | Phase::Starved => self.advance(core, session),
+            Phase::Locking | Phase::Starved | Phase::Latched => self.advance(core, session),
             Phase::Awaiting => {
                 self.touched(session);
                 self.advance(core, session);
@@ -263,6 +266,10 @@ impl Database {
         while self.sessions[session as usize].next_touch < step.touches_end {
             let state = &self.sessions[session as usize];
             let touch = state.script.touches[state.next_touch as usize];
+            if touch.writes && self.pool.is_latched(touch.page) {
+                self.latched.push((touch.page, session));
+                return self.enter(core.now, session, Phase::Latched);
+            }
             // A change counts from the end of the log as it is now; the count of dirty pages shows
             // whether it is the page's first one.
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());

@@ -30,8 +30,8 @@ pub enum Place {
     Read,
     /// Waiting for the log to be durable.
     Log,
-    /// Stopped: too many dirty pages wait to be written, no frame can give way, or the log has no
-    /// room.
+    /// Stopped: too many dirty pages wait to be written, no frame can give way, the log has no
+    /// room, or a page that is to be changed is being written.
     Throttle,
 }
 

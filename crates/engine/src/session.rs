@@ -27,6 +27,8 @@ pub(crate) enum Phase {
     Awaiting,
     /// No frame can give way to the page that it needs.
     Starved,
+    /// The page that it changes is being written.
+    Latched,
     /// On the processor before a page is read.
     BeforeRead,
     /// A page is read.
@@ -53,7 +55,7 @@ impl Phase {
             Phase::Sending | Phase::Answering => Place::Network,
             Phase::Locking => Place::Lock,
             Phase::Awaiting | Phase::Reading => Place::Read,
-            Phase::Throttled | Phase::Starved => Place::Throttle,
+            Phase::Throttled | Phase::Starved | Phase::Latched => Place::Throttle,
             Phase::BeforeRead | Phase::Working | Phase::BeforeFlush => Place::Cpu,
             Phase::Flushing => Place::Log,
         })

@@ -262,7 +262,7 @@ impl<T: Target> Simulation<T> {
             Purpose::Read { session, .. } => database.loaded(core, session),
             Purpose::LogWrite { .. } => database.log_written(core),
             Purpose::LogFlush { .. } => database.log_flushed(core),
-            Purpose::PageWrite { .. } => database.page_written(core),
+            Purpose::PageWrite { first, .. } => database.page_written(core, first),
             Purpose::DataFlush { .. } => database.data_flushed(core),
             Purpose::Doublewrite { .. } => database.doublewritten(core),
             Purpose::Analyze { .. } => database.analyzed_page_read(core, latency),

@@ -40,6 +40,8 @@ struct Frame {
     is_old: bool,
     is_dirty: bool,
     is_loading: bool,
+    /// It is dirty until that is done.
+    is_writing: bool,
 }
 
 /// The pool.
@@ -133,6 +135,7 @@ impl MidpointLru {
             is_old: false,
             is_dirty,
             is_loading: false,
+            is_writing: false,
         };
         let (place, evicted) = if let Some(place) = self.free.pop() {
             *self.frame(place) = entering;
@@ -285,13 +288,33 @@ impl MidpointLru {
         self.frames[frame as usize].is_loading
     }
 
+    /// Marks a page as being written, if it is in memory and dirty, and is not so marked; whether it was marked now.
+    pub fn begin_write(&mut self, page: PageId) -> bool {
+        let place = self.place(page);
+        if place == NOWHERE {
+            return false;
+        }
+        let frame = self.frame(place);
+        let begins = frame.is_dirty && !frame.is_writing;
+        frame.is_writing |= begins;
+        begins
+    }
+
+    /// Whether a page is marked as being written.
+    #[inline]
+    pub fn is_writing(&self, page: PageId) -> bool {
+        let frame = self.frames.get(self.place(page) as usize);
+        frame.is_some_and(|frame| frame.is_writing)
+    }
+
     /// Marks a page as written, if it is in memory and dirty; whether it was.
     pub fn clean(&mut self, page: PageId) -> bool {
         let place = self.place(page);
         if place == NOWHERE || !self.frames[place as usize].is_dirty {
             return false;
         }
-        self.frame(place).is_dirty = false;
+        let frame = self.frame(place);
+        (frame.is_dirty, frame.is_writing) = (false, false);
         self.dirty -= 1;
         true
     }
@@ -304,24 +327,28 @@ impl MidpointLru {
     }
 
     /// Frees frames of clean pages from the end of the list on, until so many are free. Appends the
-    /// dirty pages on the way, and ends where there are more than `most`. Returns how many frames
-    /// it freed.
+    /// dirty pages on the way that are not being written, and ends where there are more than `most`.
+    /// Returns how many frames it freed.
     pub fn free_tail(&mut self, wanted: u32, most: usize, pages: &mut Vec<PageId>) -> u32 {
         let shortest = LIST_MIN.min((self.frames_max / 20).saturating_sub(1));
         let (mut place, before) = (self.tail, self.free());
         while place != NOWHERE && self.free() < wanted && self.used() > shortest {
-            let Frame { page, newer, is_dirty, is_loading, .. } = self.frames[place as usize];
-            if is_dirty && !is_loading {
-                if pages.len() >= most {
-                    break;
+            let Frame { page, newer, is_dirty, is_loading, is_writing, .. } =
+                self.frames[place as usize];
+            // One that is in use is passed over, as a latched page is.
+            if !is_loading && !is_writing {
+                if is_dirty {
+                    if pages.len() >= most {
+                        break;
+                    }
+                    pages.push(page);
+                } else {
+                    self.unlink(place);
+                    self.places.remove(page, place);
+                    self.free.push(place);
+                    self.counters.evictions += 1;
+                    self.balance();
                 }
-                pages.push(page);
-            } else if !is_loading {
-                self.unlink(place);
-                self.places.remove(page, place);
-                self.free.push(place);
-                self.counters.evictions += 1;
-                self.balance();
             }
             place = newer;
         }
@@ -336,7 +363,9 @@ impl MidpointLru {
 
     /// Marks all pages as written.
     pub fn clean_all(&mut self) {
-        self.frames.iter_mut().for_each(|frame| frame.is_dirty = false);
+        for frame in &mut self.frames {
+            (frame.is_dirty, frame.is_writing) = (false, false);
+        }
         self.dirty = 0;
     }
 

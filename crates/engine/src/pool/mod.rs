@@ -62,6 +62,15 @@ impl Pool {
         }
     }
 
+    /// Whether a page cannot be changed, because it is being written: InnoDB keeps a latch of it meanwhile.
+    #[inline]
+    pub(crate) fn is_latched(&self, page: PageId) -> bool {
+        match self {
+            Pool::Clock(_) => false,
+            Pool::Midpoint(pool) => pool.is_writing(page),
+        }
+    }
+
     pub(crate) fn dirty(&self) -> u32 {
         match self {
             Pool::Clock(pool) => pool.dirty(),

@@ -248,7 +248,8 @@ impl Ledger {
             }
             EngineSpec::Mariadb(_) => {
                 assert_eq!((writers.session_pages, pool.dirty_evictions), (0, 0));
-                writers.written_pages
+                // A page is dirty until its write is done.
+                database.io.page_write.departures
             }
         };
         let (dirtied, still) = (before.pool_pages + pool.dirtied, now.pool_pages);

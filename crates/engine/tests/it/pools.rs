@@ -171,6 +171,23 @@ fn clean_pages_at_the_end_of_the_list_make_frames_free() {
 }
 
 #[test]
+fn a_page_that_is_being_written_stays_and_is_not_written_twice() {
+    let mut pool = MidpointLru::new(100, 37, Nanos::from_secs(1));
+    (0..100).for_each(|number| {
+        pool.touch(Nanos::ZERO, page(number), number < 2, number);
+    });
+    let begins = [0, 0, 50, 900].map(|number| pool.begin_write(page(number)));
+    assert_eq!(begins, [true, false, false, false], "dirty, under way, clean, absent");
+    assert!(pool.is_writing(page(0)) && !pool.is_writing(page(1)));
+    let mut dirty = Vec::new();
+    pool.free_tail(100, 1_000, &mut dirty);
+    assert_eq!(dirty, [page(1)], "the other one is passed over");
+    assert_eq!((pool.changed_at(page(0)), pool.dirty()), (Some(0), 2), "dirty until it is written");
+    assert!(pool.clean(page(0)) && !pool.is_writing(page(0)));
+    assert_eq!((pool.changed_at(page(0)), pool.dirty()), (None, 1));
+}
+
+#[test]
 fn a_scan_does_not_displace_what_is_used() {
     // It has to fit into the old part, where it must survive until it is touched again.
     const WORKING_SET: u64 = 300;
