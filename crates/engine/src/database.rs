@@ -273,12 +273,17 @@ impl Database {
             // A change counts from the end of the log as it is now; the count of dirty pages shows
             // whether it is the page's first one.
             let (dirty, position) = (self.pool.dirty(), self.log.inserted());
-            let writes = touch.writes || self.engine.is_unhinted(touch.page);
+            let notes = self.engine.is_unhinted(touch.page);
+            let writes = touch.writes || notes;
             let touched = self.pool.touch(core.now, touch.page, writes, position);
             if touch.writes && self.pool.dirty() > dirty {
                 self.engine.changed(position, touch.page);
             }
             if touched != Touched::Full && self.layout.relation(touch.page).is_heap {
+                if notes && !touch.writes {
+                    let images = self.image_of_pruned(touch.page);
+                    self.sessions[session as usize].images += images;
+                }
                 self.engine.seen(touch.page, touch.writes);
                 if let Engine::Postgresql(engine) = &mut self.engine {
                     engine.autoanalyze.count(touch.page.relation(), touch.rows.into());
@@ -323,6 +328,14 @@ impl Database {
             state.images += self.engine.image(touch.page, image_bytes, did_exist);
         }
         state.next_touch += 1;
+    }
+
+    /// Bytes of the image that is logged when a reader prunes the versions that a change left behind. Pages that were made
+    /// since the load have new versions, and none that were left.
+    pub(crate) fn image_of_pruned(&mut self, page: PageId) -> u64 {
+        let relation = self.layout.relation(page);
+        let has_old_versions = page.block() < relation.blocks;
+        if has_old_versions { self.engine.image(page, relation.image_bytes, true) } else { 0 }
     }
 
     /// A page has to be read: first the processor time up to here, that of the read, and that of

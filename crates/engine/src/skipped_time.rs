@@ -167,7 +167,8 @@ impl Database {
     /// Touches a page. The bytes of its image in the log.
     fn touch_at_once(&mut self, now: Nanos, user: u32, touch: Touch) -> u64 {
         let position = self.log.inserted();
-        let writes = touch.writes || self.engine.is_unhinted(touch.page);
+        let notes = self.engine.is_unhinted(touch.page);
+        let writes = touch.writes || notes;
         let mut dirty = self.pool.dirty();
         let mut touched = self.pool.touch(now, touch.page, writes, position);
         if let (Touched::Full, Engine::Innodb(engine), Pool::Midpoint(pool)) =
@@ -199,7 +200,7 @@ impl Database {
             }
         }
         if !touch.writes {
-            return 0;
+            return if notes { self.image_of_pruned(touch.page) } else { 0 };
         }
         let image_bytes = self.layout.relation(touch.page).image_bytes;
         self.engine.image(touch.page, image_bytes, did_exist)

@@ -2,9 +2,12 @@
 
 use crate::conservation::{check_on, sum};
 use crate::mariadb::mariadb;
-use crate::scenario::{device, run, tpcc};
-use underlay_core::{Bytes, RootSeed};
-use underlay_engine::{DemandProfile, EngineRun, InnodbSettings, Scenario, WorkloadSpec};
+use crate::scenario::{self, device, run, tpcc};
+use underlay_core::{Arrivals, Bytes, Nanos, RootSeed};
+use underlay_engine::{
+    DemandProfile, EngineRun, InnodbSettings, Load, Scenario, Simulation, Window, WorkloadSpec,
+};
+
 use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench};
 
 const USERS: u32 = 16;
@@ -64,12 +67,36 @@ fn ranges_are_read_ahead_and_points_are_not() {
         assert!(requests > 1_000, "{:?}", database.io);
         8_192.0 * (database.io.read.departures + database.ahead_pages) as f64 / requests as f64
     };
-    // Ranges of 100 rows are four pages. sysbench on PostgreSQL 15 read 22.6 kB at a time; some of its reads are of points,
-    // and its page cache is larger.
+    // Ranges of 100 rows are four pages.
     let ranges = bytes_per_read(Script::ReadOnly);
     assert!((12_000.0..32_000.0).contains(&ranges), "{ranges}");
     let points = bytes_per_read(Script::PointSelect);
     assert!((8_192.0..9_000.0).contains(&points), "{points}");
+}
+
+#[test]
+fn a_reader_logs_the_image_of_a_page_that_it_prunes() {
+    let images_per_transaction = |script| {
+        let mut scenario = postgresql(script, Bytes::from_gib(2));
+        scenario.databases[0].load =
+            Load::Open { users: USERS, rate_per_second: 400.0, arrivals: Arrivals::Poisson };
+        scenario::postgresql(&mut scenario).checkpoint_timeout = Nanos::from_secs(2);
+        let profile = device("p4800x-375");
+        let mut simulation = Simulation::new(&scenario, scenario::store(&profile, 1), RootSeed(3))
+            .expect("a valid scenario");
+        simulation.warm_caches(20_000);
+        let window = Window { warm_up: Nanos::from_secs(40), measure: Nanos::from_secs(10) };
+        let run = simulation.run(&window);
+        let database = &run.databases[0];
+        // An image is a page without its free space.
+        database.log.images as f64 / 8_000.0 / database.committed() as f64
+    };
+    // Both scripts change the same rows. `read_write` also reads 24 pages of rows, so one in 108,109 every 11 s: by then
+    // checkpoints have begun. Three of its pages have old versions.
+    let (alone, with_readers) =
+        (images_per_transaction(Script::WriteOnly), images_per_transaction(Script::ReadWrite));
+    let more = with_readers - alone;
+    assert!((1.0..3.0).contains(&more), "{alone} {with_readers}");
 }
 
 #[test]
