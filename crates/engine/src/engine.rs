@@ -23,8 +23,6 @@ pub(crate) enum Engine {
 pub(crate) struct Postgresql {
     pub(crate) settings: PostgresqlSettings,
     pub(crate) page_cache: ClockSweep<EntryPerFrame>,
-    /// Pages of it whose read lets the kernel read ahead.
-    pub(crate) marked: PageSet,
     /// Pages read ahead since the window began.
     pub(crate) ahead_pages: u64,
     pub(crate) kernel: WriteBack,
@@ -60,7 +58,6 @@ impl Engine {
                 let cached = frames(settings.page_cache.0, page);
                 let engine = Postgresql {
                     page_cache: ClockSweep::second_chance(cached),
-                    marked: PageSet::default(),
                     ahead_pages: 0,
                     kernel: WriteBack::new(cached),
                     checkpointer: Checkpointer::new(
@@ -213,8 +210,7 @@ impl Postgresql {
         layout: &Layout,
     ) -> (bool, Option<(PageId, u32)>) {
         let relation = page.relation();
-        let is_marked = self.marked.contains(page);
-        self.marked.remove(page);
+        let is_marked = self.page_cache.take_mark(page);
         let is_cached = |block| self.page_cache.contains(PageId::new(relation, block));
         let run = streams.read((relation, page.block()), layout.page_bytes(), is_marked, is_cached);
         let is_cached = matches!(self.page_cache.touch(page, false), Touched::Hit(_));
@@ -236,7 +232,7 @@ impl Postgresql {
             }
         }
         if let Some(marked) = run.marked.filter(|marked| *marked < end) {
-            self.marked.insert(at(marked));
+            self.page_cache.mark(at(marked));
         }
         let blocks = last - first + 1;
         self.ahead_pages += u64::from(blocks) - u64::from(first == page.block());

@@ -1,5 +1,5 @@
 //! The kernel's read-ahead: what it reads with a page that is not in its cache, and what it reads before anybody asks
-//! (`mm/readahead.c` of Linux 6, `page_cache_sync_ra` and `page_cache_async_ra`).
+//! (`mm/readahead.c` of Linux 6.17 and later, `page_cache_sync_ra` and `page_cache_async_ra`).
 //!
 //! A server process has a file of its own for each relation, and the kernel remembers what was read last through it.
 //! Reads that follow each other get a window that doubles; so does a read behind a run of cached pages, which looks like
@@ -22,6 +22,8 @@ struct Stream {
     start: u32,
     size: u32,
     ahead: u32,
+    /// Of the folios of the window: they have 2^order pages at most.
+    order: u32,
 }
 
 /// What one process has read of each relation.
@@ -66,9 +68,11 @@ impl Streams {
                 stream.size = next * asked + asked;
             }
             stream.size = next_size(stream.size);
+            stream.end_with_a_folio();
             stream.ahead = stream.size;
         } else if index == 0 || previous.is_some_and(|previous| index.wrapping_sub(previous) <= 1) {
             stream.start = index;
+            stream.order = 0;
             stream.size = first_size(asked);
             stream.ahead = match stream.size > asked {
                 true => stream.size - asked,
@@ -83,6 +87,7 @@ impl Streams {
             // Cached from the beginning of the file.
             let times = if run == block { 2 } else { 1 };
             stream.start = index;
+            stream.order = 0;
             stream.size = (run * asked * times + asked).min(WINDOW_MAX);
             stream.ahead = 1;
         }
@@ -94,10 +99,25 @@ impl Streams {
     fn stream(&mut self, relation: u16) -> &mut Stream {
         let found = self.0.iter().position(|stream| stream.relation == relation);
         let place = found.unwrap_or_else(|| {
-            self.0.push(Stream { relation, previous: None, start: 0, size: 0, ahead: 0 });
+            self.0.push(Stream { relation, previous: None, start: 0, size: 0, ahead: 0, order: 0 });
             self.0.len() - 1
         });
         &mut self.0[place]
+    }
+}
+
+impl Stream {
+    /// Cuts the window at the last boundary of a folio in it. Folios become larger from window to window, but not larger
+    /// than one.
+    fn end_with_a_folio(&mut self) {
+        self.order += 2;
+        let end = self.start + self.size;
+        let folio = 1 << self.order.min(WINDOW_MAX.ilog2());
+        let boundary = end / folio * folio;
+        if boundary > self.start {
+            self.size = boundary - self.start;
+        }
+        self.order = self.order.min(self.size.ilog2());
     }
 }
 
@@ -160,12 +180,14 @@ mod tests {
         let mut kernel = Kernel::default();
         assert_eq!(kernel.read(100), Some(Run { first: 100, blocks: 1, marked: None }));
         assert_eq!(kernel.read(101), run(101, 2, 102));
-        assert_eq!(kernel.read(102), run(103, 4, 103), "ahead of need");
-        assert_eq!(kernel.read(103), run(107, 8, 107));
-        assert_eq!((104..107).find_map(|block| kernel.read(block)), None, "they are there");
-        assert_eq!(kernel.read(107), run(115, 16, 115));
-        (108..115).for_each(|block| assert_eq!(kernel.read(block), None));
-        assert_eq!(kernel.read(115), run(131, 16, 131), "no more than 128 KiB");
+        // 4 blocks are due, and end between two folios of 16 KiB; then 6, and 12 of which none would be left.
+        assert_eq!(kernel.read(102), run(103, 3, 103), "ahead of need");
+        assert_eq!(kernel.read(103), run(106, 6, 106));
+        assert_eq!((104..106).find_map(|block| kernel.read(block)), None, "they are there");
+        assert_eq!(kernel.read(106), run(112, 12, 112));
+        (107..112).for_each(|block| assert_eq!(kernel.read(block), None));
+        // 16 are due, but not more than 128 KiB from its boundary on.
+        assert_eq!(kernel.read(112), run(124, 4, 124));
     }
 
     #[test]
@@ -190,7 +212,7 @@ mod tests {
     fn a_mark_of_another_stream_is_gone_on_from() {
         let mut kernel = Kernel { cached: (50..54).collect(), ..Kernel::default() };
         kernel.marked.insert(51);
-        // Two more are there, and one was asked for.
+        // Two more are there, and one was asked for: 8 blocks are due, less those behind the last boundary of 16 KiB.
         assert_eq!(kernel.read(51), run(54, 8, 54));
         assert_eq!(kernel.read(51), None, "it is no longer marked");
     }

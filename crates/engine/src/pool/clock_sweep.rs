@@ -18,12 +18,14 @@ struct Frame {
     block: u32,
     relation: u16,
     usage: u8,
-    /// [`DIRTY`] and [`LOADING`].
+    /// [`DIRTY`], [`LOADING`] and [`MARKED`].
     state: u8,
 }
 
 const DIRTY: u8 = 1;
 const LOADING: u8 = 2;
+/// Its read lets the kernel read ahead.
+const MARKED: u8 = 4;
 
 impl Frame {
     fn new(page: PageId, usage: u8, is_dirty: bool) -> Frame {
@@ -185,6 +187,26 @@ impl<P: Places> ClockSweep<P> {
         std::hint::black_box((places, frames));
     }
 
+    /// Marks a page that is in memory: its next read lets the kernel read ahead.
+    pub(crate) fn mark(&mut self, page: PageId) {
+        let place = self.place(page);
+        if place != NOWHERE {
+            self.frames[place as usize].set(MARKED, true);
+        }
+    }
+
+    /// Takes the mark off a page; whether it had one. A page that leaves loses it.
+    pub(crate) fn take_mark(&mut self, page: PageId) -> bool {
+        let place = self.place(page);
+        if place == NOWHERE {
+            return false;
+        }
+        let frame = &mut self.frames[place as usize];
+        let was_marked = frame.state & MARKED != 0;
+        frame.set(MARKED, false);
+        was_marked
+    }
+
     /// Marks a frame as being read into, or as read.
     pub fn set_loading(&mut self, frame: u32, is_loading: bool) {
         self.frames[frame as usize].set(LOADING, is_loading);
@@ -283,5 +305,20 @@ mod tests {
         assert!(!cache.contains(first) && cache.contains(second));
         let counted = cache.take_counters();
         assert_eq!((counted.misses, counted.evictions), (1, 0));
+    }
+
+    #[test]
+    fn a_page_that_comes_again_is_not_marked() {
+        let mut cache = ClockSweep::second_chance(1);
+        let [first, second] = [0, 1].map(|block| PageId::new(1, block));
+        cache.mark(first);
+        cache.touch(first, false);
+        assert!(!cache.take_mark(first), "it was not there");
+        cache.mark(first);
+        assert!(cache.take_mark(first) && !cache.take_mark(first), "once");
+        cache.mark(first);
+        cache.touch(second, false);
+        cache.touch(first, false);
+        assert!(!cache.take_mark(first), "it has left meanwhile");
     }
 }
